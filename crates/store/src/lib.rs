@@ -1,1 +1,6 @@
-//! store
+//! Where things are kept: drawers with small interfaces. The only crate that speaks SQL.
+//! Knows what a record is, not what it means.
+
+pub mod settings;
+
+pub use settings::{Audit, Change, Filter, Noted, Page, Record, Settings, SqlSettings, StoreError};
