@@ -1,1 +1,10 @@
-//! access
+//! Who is asking, and may they: from a key to a caller. Also the master key and what is derived from it.
+//! Knows nothing of HTTP.
+
+mod caller;
+mod keyring;
+mod master;
+
+pub use caller::Caller;
+pub use keyring::{Found, Keyring};
+pub use master::{BadMaster, KeyHash, KeyHasher, Master, Vault, VaultError};
