@@ -82,10 +82,10 @@ impl House {
         self.texts.get(path).map(|text| text.parse().map_err(|error: toml::de::Error| error.message().to_owned()))
     }
 
-    /// The line, from 1, on which `needle` first stands in a text file; 1 when it does not.
+    /// The line, from 1, that first begins with `needle` in a text file; 1 when none does.
     pub(crate) fn line_of(&self, path: &str, needle: &str) -> usize {
         let text = self.texts.get(path).map(String::as_str).unwrap_or_default();
-        text.lines().position(|line| line.contains(needle)).map_or(1, |index| index + 1)
+        text.lines().position(|line| line.trim_start().starts_with(needle)).map_or(1, |index| index + 1)
     }
 }
 

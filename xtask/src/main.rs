@@ -1,6 +1,7 @@
 //! The checks that keep the walls of the house, and the one command that tests it.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command's output")]
 
+mod finding;
 mod house;
 mod metadata;
 mod modules;

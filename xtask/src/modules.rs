@@ -231,6 +231,9 @@ impl<'ast> Visit<'ast> for Reader {
 
     fn visit_item_mod(&mut self, _: &'ast syn::ItemMod) {}
 
+    /// `pub(crate)` names no module.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         if item.leading_colon.is_some() || is_test_only(&item.attrs) {
             return;

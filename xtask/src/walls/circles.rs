@@ -1,6 +1,6 @@
 //! No two modules of a crate need each other, directly or around a corner.
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::house::{House, Source};
 use crate::modules::{self, Arrow, Modules};
 
@@ -18,31 +18,52 @@ pub(super) fn circles(house: &House) -> Vec<Finding> {
     findings
 }
 
+/// More arrows than these are not read by anyone; then one shortest circle is told.
+const TELL_ALL: usize = 8;
+
 fn circles_of(modules: &Modules) -> Vec<Finding> {
     let arrows = modules.arrows();
-    components(modules.all.len(), &arrows)
-        .into_iter()
-        .filter(|component| component.len() > 1)
+    let circles = components(modules.all.len(), &arrows).into_iter().filter(|component| component.len() > 1);
+    circles
         .map(|component| {
             let inside: Vec<&Arrow> =
                 arrows.iter().filter(|a| component.contains(&a.from) && component.contains(&a.to)).collect();
-            let uses: Vec<String> = inside
-                .iter()
-                .map(|arrow| {
-                    let (from, to) = (&modules.all[arrow.from], &modules.all[arrow.to]);
-                    let (file, line, path) = (&from.file, arrow.line, &arrow.path);
-                    format!("\n         {} needs {} by `{path}` ({file}:{line})", from.name, to.name)
-                })
-                .collect();
-            let first = inside.first().map_or(("", 1), |arrow| (&modules.all[arrow.from].file, arrow.line));
-            let says = format!(
-                "{} modules form a circle; move what they share into a module below them:{}",
-                component.len(),
-                uses.concat()
-            );
+            let told = if inside.len() > TELL_ALL { shortest(&inside) } else { inside };
+            let names: Vec<&str> = component.iter().map(|index| modules.all[*index].name.as_str()).collect();
+            let mut says = format!("a circle: {}; move what they share into a module below them", names.join(", "));
+            for arrow in &told {
+                let (from, to) = (&modules.all[arrow.from], &modules.all[arrow.to]);
+                let (file, line, path) = (&from.file, arrow.line, &arrow.path);
+                says += &format!("\n         {} needs {} for `{path}` ({file}:{line})", from.name, to.name);
+            }
+            let first = told.first().map_or(("", 1), |arrow| (&modules.all[arrow.from].file, arrow.line));
             Finding::new(first.0, first.1, says)
         })
         .collect()
+}
+
+/// The arrows of one shortest circle.
+fn shortest<'a>(arrows: &[&'a Arrow]) -> Vec<&'a Arrow> {
+    let circle_from = |start: &'a Arrow| {
+        let mut ways = vec![vec![start]];
+        let mut seen = vec![start.to];
+        let mut next = 0;
+        while let Some(way) = ways.get(next).cloned() {
+            next += 1;
+            let at = way.last().map_or(start.to, |arrow| arrow.to);
+            if at == start.from {
+                return Some(way);
+            }
+            for arrow in arrows.iter().filter(|arrow| arrow.from == at) {
+                if !seen.contains(&arrow.to) {
+                    seen.push(arrow.to);
+                    ways.push(way.iter().copied().chain([*arrow]).collect());
+                }
+            }
+        }
+        None
+    };
+    arrows.iter().filter_map(|arrow| circle_from(arrow)).min_by_key(Vec::len).unwrap_or_default()
 }
 
 /// The strongly connected components: modules that can reach each other.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::house::House;
 
 const REASONS: &str = "docs/dependencies.md";

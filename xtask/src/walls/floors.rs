@@ -1,6 +1,6 @@
 //! Which crate of ours may depend on which, on what from outside, and under which lints.
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::house::House;
 use crate::metadata::{Dependency, Package};
 

@@ -2,8 +2,8 @@
 //!
 //! Expressions are SPDX: `OR`, `AND`, `WITH`, parentheses, and the old `A/B` for `A OR B`. `AND` binds tighter.
 
-use super::Finding;
 use super::supply::{DENY, strings};
+use crate::finding::Finding;
 use crate::house::House;
 
 pub(super) fn licences(house: &House) -> Vec<Finding> {

@@ -14,26 +14,13 @@ mod texts;
 use std::path::Path;
 use std::time::Instant;
 
+use crate::finding::Finding;
 use crate::house::House;
 
 pub(crate) struct Wall {
     name: &'static str,
     why: &'static str,
     check: fn(&House) -> Vec<Finding>,
-}
-
-/// What is wrong and the remedy, and where.
-#[derive(Debug)]
-pub(crate) struct Finding {
-    pub(crate) file: String,
-    pub(crate) line: usize,
-    pub(crate) says: String,
-}
-
-impl Finding {
-    pub(crate) fn new(file: impl Into<String>, line: usize, says: impl Into<String>) -> Finding {
-        Finding { file: file.into(), line, says: says.into() }
-    }
 }
 
 pub(crate) const WALLS: &[Wall] = &[

@@ -1,7 +1,7 @@
 //! Walls about what may be named where: each is a list of paths and the places that may name them.
 
-use super::Finding;
 use super::floors::{PURE, impure_dependencies};
+use crate::finding::Finding;
 use crate::house::{House, Source};
 use crate::reading::Mention;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::house::House;
 
 const NAMELESS: &[&str] = &["types", "utils", "util", "common", "helpers", "helper", "misc", "manager", "managers"];

@@ -1,6 +1,6 @@
 //! Crates, features and sources that must not be in the build.
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::house::House;
 
 pub(super) const DENY: &str = "deny.toml";

@@ -1,6 +1,6 @@
 //! No text file names a machine of its author, a private registry, or a loose end without an issue.
 
-use super::Finding;
+use crate::finding::Finding;
 use crate::house::House;
 
 /// Taken apart so that this file does not find itself.
