@@ -170,7 +170,7 @@ fn breaches() -> Vec<(&'static str, Plan, &'static str)> {
         ("bans", sound().using("once_cell", REGISTRY, "[]"), "OnceLock"),
         ("texts", sound().file("README.md", concat!("see /ro", "ot/x")), "path of one machine"),
         ("texts", sound().file("README.md", concat!("// TO", "DO: later")), "without an issue"),
-        ("texts", sound().file("x.toml", "url = \"https://artifactory.example.org/npm\""), "registry"),
+        ("texts", sound().file("x.toml", concat!("url = \"https:/", "/artifactory.example.org/npm\"")), "registry"),
     ]
 }
 
