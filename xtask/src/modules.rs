@@ -84,10 +84,11 @@ impl Modules {
                 module.file.clone_from(&file);
                 self.grow(module, items, &inside, files)
             } else {
-                let places = [format!("{inside}.rs"), format!("{inside}/mod.rs")];
+                let elsewhere = path_attribute(&child.attrs).map(|path| beside(&file, &path));
+                let places = [elsewhere.unwrap_or_else(|| format!("{inside}.rs")), format!("{inside}/mod.rs")];
                 let Some(source) = places.iter().find_map(|place| files.get(place.as_str())) else { continue };
                 module.file.clone_from(&source.path);
-                self.grow(module, &source.syntax.items, &inside, files)
+                self.grow(module, &source.syntax.items, &modules_folder(&source.path), files)
             };
             self.all[index].children.insert(ident, grown);
         }
@@ -188,6 +189,31 @@ impl Modules {
                 .then(|| self.walk(open, path, depth + 1))?
         })
     }
+}
+
+/// The text of `#[path = "…"]`.
+fn path_attribute(attributes: &[syn::Attribute]) -> Option<String> {
+    attributes.iter().find_map(|attribute| match &attribute.meta {
+        syn::Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
+            syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    })
+}
+
+/// A path that is written relative to a file's folder.
+fn beside(file: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in path.split('/') {
+        match part {
+            "." => {}
+            ".." => _ = parts.pop(),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// What one module, without its children, defines and names.

@@ -301,7 +301,10 @@ impl<'ast> Visit<'ast> for Reader {
 
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
         for leaf in leaves(&item.tree) {
-            let mut path = leaf.segments.join("::");
+            let mut path = match item.leading_colon {
+                Some(_) => leaf.segments.join("::"),
+                None => self.names.resolve(leaf.segments),
+            };
             if leaf.name.is_none() {
                 path.push_str("::*");
             }

@@ -1,17 +1,13 @@
-//! No two modules of a crate need each other, directly or around a corner.
+//! No two modules of a crate need each other, directly or around a corner; and no file is left out of its crate.
 
 use crate::finding::Finding;
 use crate::house::{House, Source};
 use crate::modules::{self, Arrow, Modules};
 
 pub(super) fn circles(house: &House) -> Vec<Finding> {
-    let mut krates: Vec<&str> = house.sources.iter().map(|source| source.krate.as_str()).collect();
-    krates.dedup();
     let mut findings = Vec::new();
-    for krate in krates {
-        let sources: Vec<&Source> =
-            house.sources.iter().filter(|source| source.krate == krate && !source.test).collect();
-        for modules in modules::crates(&sources) {
+    for krate in krates(house) {
+        for modules in modules::crates(&sources_of(house, krate)) {
             findings.extend(circles_of(&modules));
         }
     }
@@ -20,6 +16,30 @@ pub(super) fn circles(house: &House) -> Vec<Finding> {
 
 /// More arrows than these are not read by anyone; then one shortest circle is told.
 const TELL_ALL: usize = 8;
+
+/// Sources that no `mod` line reaches: they are neither compiled nor formatted.
+pub(super) fn orphans(house: &House) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for krate in krates(house) {
+        let sources: Vec<&Source> = sources_of(house, krate);
+        let reached: Vec<String> =
+            modules::crates(&sources).into_iter().flat_map(|modules| modules.all).map(|module| module.file).collect();
+        let lost = sources.iter().filter(|source| source.path.contains("/src/") && !reached.contains(&source.path));
+        let says = "no `mod` line leads here, so it is never compiled; declare it or delete it";
+        findings.extend(lost.map(|source| Finding::new(&source.path, 1, says)));
+    }
+    findings
+}
+
+fn krates(house: &House) -> Vec<&str> {
+    let mut krates: Vec<&str> = house.sources.iter().map(|source| source.krate.as_str()).collect();
+    krates.dedup();
+    krates
+}
+
+fn sources_of<'a>(house: &'a House, krate: &str) -> Vec<&'a Source> {
+    house.sources.iter().filter(|source| source.krate == krate && !source.test).collect()
+}
 
 fn circles_of(modules: &Modules) -> Vec<Finding> {
     let arrows = modules.arrows();

@@ -40,6 +40,11 @@ pub(crate) const WALLS: &[Wall] = &[
         check: circles::circles,
     },
     Wall {
+        name: "orphans",
+        why: "a file that no module declares looks alive and is not; nothing compiles, formats or tests it",
+        check: circles::orphans,
+    },
+    Wall {
         name: "environment",
         why: "every setting is read in one file, so that the list of settings is complete",
         check: reach::environment,

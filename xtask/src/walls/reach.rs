@@ -107,7 +107,7 @@ pub(super) fn sql(house: &House) -> Vec<Finding> {
     findings
 }
 
-/// `select … from`, `insert into`, `update x set`, `delete from`, `create table` or `index`, in any case and spacing.
+/// `select … from`, `insert into`, `update x set`, `delete from`, `alter`, `drop` or `create table`, in any case and spacing.
 pub(super) fn looks_like_sql(text: &str) -> bool {
     let words: Vec<String> = text.split_whitespace().take(200).map(str::to_ascii_lowercase).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -116,7 +116,7 @@ pub(super) fn looks_like_sql(text: &str) -> bool {
     };
     match words.as_slice() {
         ["select", _, rest @ ..] => rest.iter().any(|word| starts(word, "from")),
-        ["insert", "into", ..] | ["delete", "from", ..] => true,
+        ["insert", "into", ..] | ["delete", "from", ..] | ["alter" | "drop", "table", ..] => true,
         ["update", _, set, ..] => starts(set, "set"),
         ["create", rest @ ..] => {
             let kinds = ["unique", "temporary", "temp"];

@@ -13,7 +13,6 @@ const NOT_BY_US: &[(&str, &str)] = &[
     ("diesel", "the SQL is ours to read"),
     ("sea-orm", "the SQL is ours to read"),
     ("dotenvy", "settings come from the file and the environment as they are"),
-    ("chrono-tz", "windows are computed in UTC"),
 ];
 
 pub(super) fn bans(house: &House) -> Vec<Finding> {

@@ -126,6 +126,8 @@ fn breaches() -> Vec<(&'static str, Plan, &'static str)> {
             pure("mod a { fn f() -> super::X { super::X } pub fn g() {} } pub struct X; fn f() { a::g() }"),
             "a circle",
         ),
+        ("orphans", sound().file("crates/protocol/src/lost.rs", ""), "never compiled"),
+        ("environment", app("use std::env; use env::var_os as v; fn f() { v(\"X\"); }"), "std::env::var_os"),
         ("environment", app("use std::env; fn f() { env::var(\"X\"); }"), "std::env::var"),
         ("environment", app("const X: &str = env!(\"HOME\");"), "env!"),
         ("environment", app("const X: Option<&str> = option_env!(\"X\");"), "option_env!"),
@@ -234,6 +236,14 @@ fn what_is_allowed_is_not_refused() {
         ("environment", app("#[test] fn f() { std::env::var_os(\"UPDATE\"); env!(\"CARGO_MANIFEST_DIR\"); }")),
         ("environment", sound().file("crates/server/src/config/read.rs", "fn f() { std::env::var(\"X\"); }")),
         ("sql", app("/// select a from b\nfn f() { say(\"selected from the list\"); }")),
+        ("orphans", pure("#[path = \"odd/way.rs\"] mod way;").file("crates/protocol/src/odd/way.rs", "")),
+        (
+            "orphans",
+            pure("mod a { mod b; }")
+                .file("crates/protocol/src/a/b.rs", "mod c;")
+                .file("crates/protocol/src/a/b/c.rs", ""),
+        ),
+        ("orphans", pure("#[cfg(test)] mod t;").file("crates/protocol/src/t.rs", "")),
         ("one-door-out", app("use hyper_util::rt::TokioIo;")),
         ("http-edge", sound().file("crates/control/src/http.rs", "use axum::Router;")),
         ("clock-and-chance", sound().file("crates/server/src/clock.rs", "fn f() { std::time::SystemTime::now(); }")),
