@@ -1,1 +1,48 @@
-fn main() {}
+//! The checks that keep the walls of the house, and the one command that tests it.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a command's output")]
+#![allow(clippy::disallowed_methods, reason = "reads the environment that cargo and the shell give it")]
+
+mod finding;
+mod house;
+mod metadata;
+mod modules;
+mod reading;
+mod test_run;
+mod walls;
+
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+  check           hold the walls; one line for each, exit 1 when one is broken
+  check --list    say what each wall is for
+  test            format, walls, lints, builds, all tests; ends with the sum of passed and failed
+  ci              the same as test
+      --skip a,b  leave out steps: fmt, check, clippy, build, release, test";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match arguments.as_slice() {
+        ["check"] => walls::check(&house::root()),
+        ["check", "--list"] => {
+            walls::list();
+            Ok(true)
+        }
+        ["test" | "ci"] => test_run::run(&house::root(), &[]),
+        ["test" | "ci", "--skip", steps] => test_run::run(&house::root(), &steps.split(',').collect::<Vec<_>>()),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
