@@ -134,3 +134,38 @@ impl Service<Uri> for ToProxy {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::connect::{Lookup, ProxySettings};
+
+    /// Public at the first look-up, loopback at the second.
+    struct Turning(Mutex<Vec<[u8; 4]>>);
+
+    impl Resolve for Turning {
+        fn resolve<'a>(&'a self, _: &'a str, port: u16) -> Lookup<'a> {
+            let next = self.0.lock().unwrap().pop().unwrap();
+            Box::pin(async move { Ok(vec![SocketAddr::from((next, port))]) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_name_that_turns_to_loopback_after_the_first_look_up_is_refused() {
+        let guarded = Guarded {
+            policy: Arc::new(Policy::default()),
+            dns: Arc::new(Turning(Mutex::new(vec![[127, 0, 0, 1], [8, 8, 8, 8]]))),
+            proxies: Arc::new(Proxies::new(&ProxySettings::default()).unwrap()),
+            timeout: Duration::from_secs(1),
+        };
+        let target = guarded.target(&Uri::from_static("http://turns.example.com:8080/")).unwrap();
+        let first = guarded.checked_addresses(&target).await.unwrap();
+        assert_eq!(first, [SocketAddr::from(([8, 8, 8, 8], 8080))]);
+        let second = guarded.checked_addresses(&target).await.unwrap_err();
+        assert!(matches!(second, Failure::Refused(refusal) if refusal.reason == Reason::LoopbackAddress));
+    }
+}

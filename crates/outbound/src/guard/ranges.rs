@@ -117,7 +117,8 @@ fn embedded(v6: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
         [0, 0, 0, 0, 0xffff, 0, ..] => [last, None],
         [0x64, 0xff9b, 0, 0, 0, 0, ..] => [last, None],
         // The local prefix may be used whole (the address straddles the unused octet) or cut into `/96` pieces.
-        [0x64, 0xff9b, 1, ..] => [last, Some(straddling(s))],
+        // Which of the two, nobody can tell; the one that is empty is not it.
+        [0x64, 0xff9b, 1, ..] => [last, Some(straddling(s))].map(|v4| v4.filter(|v4| !v4.is_unspecified())),
         [0x2002, high, low, ..] => [Some(join(high, low)), None],
         [0x2001, 0, high, low, ..] => [Some(join(!s[6], !s[7])), Some(join(high, low))],
         // ISATAP keeps it in the host part of any prefix.
