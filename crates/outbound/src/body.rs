@@ -28,6 +28,17 @@ impl From<Bytes> for Body {
     }
 }
 
+/// What is sent is never printed.
+impl std::fmt::Debug for Body {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Body::Empty => f.write_str("Body(empty)"),
+            Body::Full(bytes) => write!(f, "Body({} bytes)", bytes.len()),
+            Body::Stream(_) => f.write_str("Body(stream)"),
+        }
+    }
+}
+
 impl http_body::Body for Body {
     type Data = Bytes;
     type Error = BoxError;
@@ -151,5 +162,37 @@ impl http_body::Body for Upload {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use http_body::Body as _;
+    use http_body_util::BodyExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_whole_body_is_one_frame_of_known_length() {
+        let mut body = Body::from(Bytes::from_static(b"{}"));
+        assert_eq!((body.size_hint().exact(), body.is_end_stream()), (Some(2), false));
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "{}");
+        assert_eq!((body.size_hint().exact(), body.is_end_stream()), (Some(0), true));
+        assert!(body.frame().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn no_bytes_are_no_body() {
+        for mut body in [Body::default(), Body::from(Bytes::new()), Body::Full(Bytes::new())] {
+            assert_eq!((body.size_hint().exact(), body.is_end_stream()), (Some(0), true));
+            assert!(body.frame().await.is_none());
+        }
+    }
+
+    #[test]
+    fn a_body_is_printed_without_what_is_in_it() {
+        assert_eq!(format!("{:?}", Body::from(Bytes::from_static(b"secret"))), "Body(6 bytes)");
     }
 }

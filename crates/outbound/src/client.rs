@@ -52,11 +52,18 @@ pub struct Outbound {
     proxies: Arc<Proxies>,
 }
 
+impl std::fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Outbound").field("policy", &self.policy).finish_non_exhaustive()
+    }
+}
+
 impl Outbound {
     pub fn new(policy: Arc<Policy>, settings: Settings) -> Result<Outbound, BoxError> {
         Outbound::with_resolver(policy, settings, Arc::new(SystemDns))
     }
 
+    /// Like `new`, with names looked up elsewhere than in the system.
     pub fn with_resolver(policy: Arc<Policy>, settings: Settings, dns: Arc<dyn Resolve>) -> Result<Outbound, BoxError> {
         let proxies = Arc::new(Proxies::new(&settings.proxy)?);
         let tls = Tls::new(settings.extra_ca_pem.as_deref())?;

@@ -29,8 +29,8 @@ pub async fn play(script: Script) -> Response<Answer> {
     // A script is our own data; a status or header that is none is a slip there and shows as a 500 or an absence.
     *head.status_mut() = StatusCode::from_u16(script.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     for (name, value) in &script.headers {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            head.headers_mut().append(HeaderName::from_static(name), value);
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(*name), HeaderValue::from_str(value)) {
+            head.headers_mut().append(name, value);
         }
     }
     let length = if is_event_stream(&head) { None } else { script.length() };

@@ -4,7 +4,7 @@
 //! and not for every request: the pool hands a connection only to requests of the same scheme and authority, and the policy
 //! does not change while an `Outbound` lives, so each pooled connection stands for a check with the same outcome.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -74,12 +74,13 @@ impl Guarded {
             Host::Address(address) => return Ok(vec![SocketAddr::new(*address, target.port)]),
             Host::Name(name) => name,
         };
-        let found = self.dns.resolve(name, target.port).await.map_err(|error| Failure::lookup(name, &error))?;
-        for address in &found {
+        let mut found = self.dns.resolve(name, target.port).await.map_err(|error| Failure::lookup(name, &error))?;
+        for address in &mut found {
             self.policy.check_address(address.ip(), target.trusted)?;
+            // The port was checked in the URL; a resolver has no say in it.
+            address.set_port(target.port);
         }
-        // The port was checked in the URL; a resolver has no say in it.
-        Ok(found.into_iter().map(|address| SocketAddr::new(address.ip(), target.port)).collect())
+        Ok(found)
     }
 
     /// The proxy's own address is the operator's and not checked. The target is, as far as we can see it from here: behind a
@@ -128,7 +129,10 @@ impl Service<Uri> for ToProxy {
         Box::pin(async move {
             let host = proxy.host().unwrap_or_default().trim_matches(['[', ']']);
             let port = proxy.port_u16().unwrap_or(80);
-            let addresses = this.dns.resolve(host, port).await.map_err(|error| Failure::lookup(host, &error))?;
+            let addresses = match host.parse::<IpAddr>() {
+                Ok(address) => vec![SocketAddr::new(address, port)],
+                Err(_) => this.dns.resolve(host, port).await.map_err(|error| Failure::lookup(host, &error))?,
+            };
             let stream = dial(&format!("proxy {host}:{port}"), &addresses, this.deadline).await?;
             Ok(TokioIo::new(Socket { stream, to_proxy: this.scheme == Scheme::Http }))
         })

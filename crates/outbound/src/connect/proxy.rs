@@ -7,11 +7,23 @@ use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use crate::BoxError;
 
 /// As in `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
-#[derive(Debug, Clone, Default)]
+#[derive(Clone, Default)]
 pub struct ProxySettings {
     pub http: Option<String>,
     pub https: Option<String>,
     pub no_proxy: Option<String>,
+}
+
+/// A proxy's URL may hold a password.
+impl std::fmt::Debug for ProxySettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |value: &Option<String>| value.as_ref().map(|_| "[set]");
+        f.debug_struct("ProxySettings")
+            .field("http", &shown(&self.http))
+            .field("https", &shown(&self.https))
+            .field("no_proxy", &self.no_proxy)
+            .finish()
+    }
 }
 
 /// `None` where no proxy is set, so that the usual call asks nothing.

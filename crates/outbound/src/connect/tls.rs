@@ -50,6 +50,7 @@ fn read_authorities(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, BoxError
 
 fn build(extra: Vec<CertificateDer<'static>>) -> Result<Arc<ClientConfig>, String> {
     let mut roots = RootCertStore::empty();
+    // The loader asks `SSL_CERT_FILE` and `SSL_CERT_DIR` first, as other programs on the machine do.
     // Machines carry old certificates nobody can read any more; the readable ones count.
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     roots.add_parsable_certificates(extra);

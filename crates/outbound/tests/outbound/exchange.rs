@@ -185,6 +185,85 @@ async fn a_connection_serves_the_next_call_too() {
 }
 
 #[tokio::test]
+async fn a_pooled_connection_the_upstream_closed_costs_nothing() {
+    let address = upstream(|mut stream| async move {
+        read_head(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+    })
+    .await;
+    let door = door(Settings::default());
+    for _ in 0..10 {
+        let answer = door.send(get(format!("http://{address}/"))).await.unwrap();
+        assert_eq!(text(answer.into_body()).await, "{}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_reader_that_stalls_makes_the_upstream_wait() {
+    let written = Arc::new(AtomicUsize::new(0));
+    let counted = written.clone();
+    let address = upstream(move |mut stream| {
+        let counted = counted.clone();
+        async move {
+            read_head(&mut stream).await;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000000\r\n\r\n").await.unwrap();
+            while let Ok(n) = stream.write(&[b'x'; 65_536]).await {
+                counted.fetch_add(n, Ordering::SeqCst);
+            }
+        }
+    })
+    .await;
+    let answer = door(Settings::default()).send(get(format!("http://{address}/"))).await.unwrap();
+    let mut before = usize::MAX;
+    while before != written.load(Ordering::SeqCst) {
+        before = written.load(Ordering::SeqCst);
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(before < 32 << 20, "{before} bytes were taken, more than the system's own buffers hold");
+    drop(answer);
+}
+
+#[tokio::test]
+async fn a_streamed_upload_arrives_while_it_is_sent() {
+    let (seen_by, mut seen) = unbounded_channel();
+    let address = upstream(move |mut stream| {
+        let seen_by = seen_by.clone();
+        async move {
+            let mut got = read_head(&mut stream).await;
+            while !got.contains("first") {
+                let mut piece = [0; 64];
+                let n = stream.read(&mut piece).await.unwrap();
+                got += std::str::from_utf8(&piece[..n]).unwrap();
+            }
+            seen_by.send(got).unwrap();
+            stream.write_all(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n").await.unwrap();
+            assert_eq!(stream.read(&mut [0; 16]).await.unwrap_or(0), 0);
+        }
+    })
+    .await;
+    let request = Request::post(format!("http://{address}/")).body(Body::Stream(Box::pin(Stalls(false)))).unwrap();
+    let answer = within(PROMPTLY, door(Settings::default()).send(request)).await.unwrap();
+    assert!(seen.recv().await.unwrap().contains("transfer-encoding: chunked"));
+    assert_eq!(answer.status(), 413, "an early answer is given although the upload is not through");
+}
+
+/// One piece, then nothing more, and no end.
+struct Stalls(bool);
+
+impl http_body::Body for Stalls {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        if std::mem::replace(&mut self.0, true) {
+            return Poll::Pending;
+        }
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(b"first")))))
+    }
+}
+
+#[tokio::test]
 async fn an_upstream_that_hangs_up_before_the_head_broke_the_exchange() {
     let address = upstream(|mut stream| async move {
         read_head(&mut stream).await;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use hyper_util::client::legacy::connect::HttpInfo;
-use outbound::{Lookup, Outbound, Reason, Resolve, SendError, Settings};
+use outbound::{Lookup, Outbound, ProxySettings, Reason, Resolve, SendError, Settings};
 use tokio::io::AsyncWriteExt;
 
 use crate::scene::{get, read_head, text, trusting, upstream};
@@ -95,6 +95,25 @@ async fn the_peer_is_a_checked_address_and_the_next_is_tried_when_one_is_dead() 
     assert_eq!(peer, address);
     assert_eq!(text(answer.into_body()).await, "ok");
     assert_eq!(*dns.asked.lock().unwrap(), ["up.example.com"]);
+}
+
+#[tokio::test]
+async fn behind_a_proxy_a_name_is_checked_as_far_as_it_resolves_here() {
+    let proxy = upstream(|mut stream| async move {
+        assert!(read_head(&mut stream).await.starts_with("GET http://"));
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok").await.unwrap();
+    })
+    .await;
+    let dns = Prepared::new(&[&["10.0.0.1"], &["192.0.43.8"]]);
+    let proxy = ProxySettings { http: Some(format!("http://{proxy}")), ..ProxySettings::default() };
+    let settings = Settings { proxy, ..Settings::default() };
+    let door = Outbound::with_resolver(trusting(&[]), settings, dns.clone()).unwrap();
+    let error = door.send(get("http://inside.example.com/")).await.unwrap_err();
+    assert_eq!(reason(error), Reason::PrivateAddress);
+    for url in ["http://public.example.com/", "http://only-the-proxy-knows.example.com/"] {
+        assert_eq!(text(door.send(get(url)).await.unwrap().into_body()).await, "ok", "{url}");
+    }
+    assert_eq!(dns.asked.lock().unwrap().len(), 3);
 }
 
 #[tokio::test]
