@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::body::Upload;
 use crate::connect::{Connector, Proxies, ProxySettings, Resolve, SystemDns, Tls};
-use crate::{Answer, Body, BoxError, Policy, SendError};
+use crate::{Answer, Body, BoxError, Policy, Reason, SendError};
 
 /// What a connection may hold for a reader that stalls; beyond it the upstream is made to wait.
 const BUFFER: usize = 64 * 1024;
@@ -78,6 +78,9 @@ impl Outbound {
     /// Sends one request and gives the answer's head; the body is streamed. Follows no redirect. Never retries anything.
     pub async fn send(&self, request: Request<Body>) -> Result<Response<Answer>, SendError> {
         let (mut head, body) = request.into_parts();
+        if head.uri.scheme().is_none() || head.uri.authority().is_none() {
+            return Err(SendError::Refused(Reason::NotAUrl.into()));
+        }
         // The version is agreed on with the upstream; the one our caller spoke means nothing there.
         head.version = Version::HTTP_11;
         if let Some(authorization) = self.proxies.authorization(&head.uri) {

@@ -14,7 +14,7 @@ use http::Uri;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::Intercept;
 use hyper_util::rt::TokioIo;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tower_service::Service;
 
 use super::dial::{Resolve, Socket, dial};
@@ -84,7 +84,8 @@ impl Guarded {
     }
 
     /// The proxy's own address is the operator's and not checked. The target is, as far as we can see it from here: behind a
-    /// proxy names may resolve that do not resolve here.
+    /// proxy names may resolve that do not resolve here. Where there is no DNS at all, look-ups hang; they get a part of the
+    /// time only, so that the call is not lost with them.
     async fn connect_by(
         &self,
         proxy: Intercept,
@@ -92,7 +93,8 @@ impl Guarded {
         uri: Uri,
         deadline: Instant,
     ) -> Result<TokioIo<Socket>, Failure> {
-        if let Err(Failure::Refused(refusal)) = self.checked_addresses(target).await {
+        let looking = timeout(self.timeout / 4, self.checked_addresses(target));
+        if let Ok(Err(Failure::Refused(refusal))) = looking.await {
             return Err(refusal.into());
         }
         let mut to_proxy = ToProxy { dns: self.dns.clone(), deadline, scheme: target.scheme };

@@ -112,10 +112,8 @@ fn embedded(v6: Ipv6Addr) -> impl Iterator<Item = Ipv4Addr> {
     let found = match s {
         // A host part of `::` or `::1` is no address: `::/96` holds both the compatible form and the two special ones.
         [0, 0, 0, 0, 0, 0, 0, 0 | 1] => [None, None],
-        [0, 0, 0, 0, 0, 0, ..] => [last, None],
-        [0, 0, 0, 0, 0, 0xffff, ..] => [last, None],
-        [0, 0, 0, 0, 0xffff, 0, ..] => [last, None],
-        [0x64, 0xff9b, 0, 0, 0, 0, ..] => [last, None],
+        // Compatible, mapped, translated, NAT64.
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0, 0, 0, 0, 0xffff, 0, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => [last, None],
         // The local prefix may be used whole (the address straddles the unused octet) or cut into `/96` pieces.
         // Which of the two, nobody can tell; the one that is empty is not it.
         [0x64, 0xff9b, 1, ..] => [last, Some(straddling(s))].map(|v4| v4.filter(|v4| !v4.is_unspecified())),

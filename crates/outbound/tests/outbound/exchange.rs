@@ -200,6 +200,32 @@ async fn a_pooled_connection_the_upstream_closed_costs_nothing() {
 }
 
 #[tokio::test]
+async fn an_idle_connection_is_closed_when_its_time_is_over() {
+    let (closed_by, mut closed) = unbounded_channel();
+    let address = upstream(move |mut stream| {
+        let closed_by = closed_by.clone();
+        async move {
+            read_head(&mut stream).await;
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+            closed_by.send(stream.read(&mut [0; 16]).await.unwrap_or(0)).unwrap();
+        }
+    })
+    .await;
+    let door = door(Settings { idle_pool_timeout: Duration::from_millis(50), ..Settings::default() });
+    let answer = door.send(get(format!("http://{address}/"))).await.unwrap();
+    assert_eq!(text(answer.into_body()).await, "{}");
+    assert_eq!(within(PROMPTLY, closed.recv()).await, Some(0));
+}
+
+#[test]
+fn a_door_is_made_quickly_and_without_a_runtime() {
+    let before = std::time::Instant::now();
+    let door = door(Settings::default());
+    assert!(before.elapsed() < Duration::from_millis(100), "{:?}", before.elapsed());
+    assert!(door.policy().is_trusted("127.0.0.1"));
+}
+
+#[tokio::test]
 async fn a_reader_that_stalls_makes_the_upstream_wait() {
     let written = Arc::new(AtomicUsize::new(0));
     let counted = written.clone();
@@ -328,6 +354,7 @@ async fn nobody_walks_around_the_guard_by_calling_send() {
         ("https://10.0.0.1/", Reason::PrivateAddress),
         ("https://a.nip.io/", Reason::RebindingHelper),
         ("ftp://example.com/", Reason::BadScheme),
+        ("/v1/models", Reason::NotAUrl),
     ] {
         let error = within(PROMPTLY, door.send(get(url))).await.unwrap_err();
         let SendError::Refused(refusal) = &error else { panic!("{url}: {error:?}") };

@@ -1,9 +1,12 @@
 //! TLS: an authority of our own is believed when the operator adds it, and only then.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::{Request, Response, Version};
+use http_body::Frame;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -12,6 +15,7 @@ use outbound::{Body, Outbound, SendError, Settings};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::ServerConfig;
 use rustls::pki_types::PrivateKeyDer;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio_rustls::TlsAcceptor;
 
 use crate::exchange::GivesUp;
@@ -142,6 +146,48 @@ async fn a_failed_upload_over_http2_is_ours_too() {
     let request = Request::post(format!("https://{address}/")).body(Body::Stream(Box::pin(GivesUp(false)))).unwrap();
     let error = within(PROMPTLY, believing(&authority).send(request)).await.unwrap_err();
     assert!(matches!(&error, SendError::Upload(cause) if cause.to_string() == "the caller hung up"), "{error:?}");
+}
+
+/// An answer without end, which tells when it is dropped.
+struct Endless(UnboundedSender<()>);
+
+impl http_body::Body for Endless {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        Poll::Pending
+    }
+}
+
+impl Drop for Endless {
+    fn drop(&mut self) {
+        self.0.send(()).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn dropping_an_answer_over_http2_ends_the_stream_at_the_upstream() {
+    let authority = Authority::new();
+    let acceptor = authority.acceptor("127.0.0.1", &[b"h2"]);
+    let (dropped_by, mut dropped) = unbounded_channel();
+    let address = upstream(move |stream| {
+        let (acceptor, dropped_by) = (acceptor.clone(), dropped_by.clone());
+        async move {
+            let stream = TokioIo::new(acceptor.accept(stream).await.unwrap());
+            let endless = service_fn(move |_| {
+                let answer = Response::new(Endless(dropped_by.clone()));
+                async move { Ok::<_, std::convert::Infallible>(answer) }
+            });
+            let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            server.serve_connection(stream, endless).await.unwrap_or_default();
+        }
+    })
+    .await;
+    let answer = believing(&authority).send(get(format!("https://{address}/"))).await.unwrap();
+    assert!(dropped.try_recv().is_err());
+    drop(answer);
+    assert_eq!(within(PROMPTLY, dropped.recv()).await, Some(()));
 }
 
 #[test]
