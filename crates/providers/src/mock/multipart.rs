@@ -61,7 +61,7 @@ impl Scan {
     /// Understands one more thing; false when it needs more bytes.
     fn step(&mut self) -> bool {
         match &self.state {
-            State::Preamble | State::Content { .. } => self.to_delimiter(),
+            State::Preamble | State::Content { .. } => self.pass_delimiter(),
             State::Head => self.head(),
             State::Done => {
                 self.rest.clear();
@@ -70,7 +70,7 @@ impl Scan {
         }
     }
 
-    fn to_delimiter(&mut self) -> bool {
+    fn pass_delimiter(&mut self) -> bool {
         let found = memmem::find(&self.rest, &self.delimiter);
         // A delimiter may have begun in the last bytes: leave them for the next piece.
         let content = found.unwrap_or(self.rest.len().saturating_sub(self.delimiter.len() - 1));
