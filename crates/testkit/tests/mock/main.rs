@@ -1,0 +1,6 @@
+//! The mock over real sockets.
+
+mod answers;
+mod record;
+mod rig;
+mod uploads;
