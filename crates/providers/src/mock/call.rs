@@ -12,7 +12,7 @@ use super::usage::{Honesty, Usage};
 pub(super) struct Call<'a> {
     pub(super) ask: &'a Ask<'a>,
     pub(super) receipt: &'a Receipt,
-    /// Empty on paths whose body is not JSON.
+    /// The JSON; for a form its fields, without the files.
     pub(super) body: Map<String, Value>,
     pub(super) says: Says,
     pub(super) honesty: Honesty,
@@ -29,6 +29,12 @@ impl Call<'_> {
 
     pub(super) fn flag(&self, field: &str) -> bool {
         self.body.get(field).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// A stream shall end with its usage.
+    pub(super) fn wants_usage(&self) -> bool {
+        let options = self.body.get("stream_options");
+        options.and_then(|options| options.get("include_usage")?.as_bool()).unwrap_or(false)
     }
 
     pub(super) fn text(&self, field: &str) -> Option<&str> {

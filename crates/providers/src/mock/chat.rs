@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::call::{Call, event};
+use super::heard;
 use super::refusal::Refusal;
 use super::said::{self, Said};
 use super::script::Script;
@@ -29,14 +30,14 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
         Some(messages) if !messages.is_empty() => messages,
         _ => return Err(Refusal::of("messages", "`messages` must be a list with at least one message")),
     };
-    let (prompt_words, heard) = said::hear(messages);
+    let (prompt_words, heard) = heard::hear(messages);
     let n = said::choices(call)?;
     let turn = match forced_tool(call)? {
         Some(name) => Turn::Tool(name),
-        None => Turn::Text(said::say(call.says, &heard, limit(call)?)),
+        None => Turn::Text(said::say(call.says, heard, limit(call)?)),
     };
     if let Turn::Text(said) = &turn {
-        said::bounded(std::iter::once(said), n)?;
+        said::bounded(call, std::iter::once(said), n)?;
     }
     let answer = Answer { call, model, turn, n, prompt_words };
     Ok(if call.flag("stream") { answer.streamed() } else { answer.whole() })
@@ -79,7 +80,7 @@ impl Answer<'_> {
 
     fn message(&self, index: u64) -> Value {
         match &self.turn {
-            Turn::Text(said) => json!({"role": "assistant", "content": said.text(), "refusal": null}),
+            Turn::Text(said) => json!({"role": "assistant", "content": said.text, "refusal": null}),
             Turn::Tool(name) => {
                 let function = json!({"name": name, "arguments": "{}"});
                 let tool_call = json!({"id": self.tool_call_id(index), "type": "function", "function": function});
@@ -92,7 +93,7 @@ impl Answer<'_> {
         let mut events: Vec<Bytes> = (0..self.n).map(|index| self.chunk(index, self.opening(index), None)).collect();
         match &self.turn {
             Turn::Text(said) => {
-                for piece in &said.pieces {
+                for piece in said.pieces() {
                     events.extend((0..self.n).map(|index| self.chunk(index, json!({"content": piece}), None)));
                 }
             }
@@ -102,7 +103,7 @@ impl Answer<'_> {
             }
         }
         events.extend((0..self.n).map(|index| self.chunk(index, json!({}), Some(self.finish()))));
-        if let Some(usage) = self.usage().filter(|_| self.wants_usage()) {
+        if let Some(usage) = self.usage().filter(|_| self.call.wants_usage()) {
             let mut last = self.frame("chat.completion.chunk", Vec::new());
             last["usage"] = usage;
             events.push(event(&last));
@@ -127,7 +128,7 @@ impl Answer<'_> {
     fn chunk(&self, index: u64, delta: Value, finish: Option<&str>) -> Bytes {
         let choice = json!({"index": index, "delta": delta, "logprobs": null, "finish_reason": finish});
         let mut chunk = self.frame("chat.completion.chunk", vec![choice]);
-        if self.wants_usage() {
+        if self.call.wants_usage() {
             chunk["usage"] = Value::Null;
         }
         event(&chunk)
@@ -153,11 +154,6 @@ impl Answer<'_> {
             Turn::Text(said) => said.finish(),
             Turn::Tool(_) => "tool_calls",
         }
-    }
-
-    fn wants_usage(&self) -> bool {
-        let options = self.call.body.get("stream_options");
-        options.and_then(|options| options.get("include_usage")?.as_bool()).unwrap_or(false)
     }
 
     fn usage(&self) -> Option<Value> {

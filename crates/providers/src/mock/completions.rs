@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::call::{Call, event};
+use super::heard;
 use super::refusal::Refusal;
 use super::said::{self, Said};
 use super::script::Script;
@@ -19,43 +20,20 @@ struct Answer<'a> {
 
 pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
     let model = call.model()?;
-    let prompts = inputs("prompt", call.required("prompt")?)?;
-    let (n, limit) = (said::choices(call)?, call.number("max_tokens", 0)?);
-    let once: Vec<Said> = prompts.iter().map(|prompt| said::say(call.says, prompt, limit)).collect();
-    said::bounded(once.iter(), n)?;
-    let said = prompts.iter().flat_map(|prompt| (0..n).map(|_| said::say(call.says, prompt, limit))).collect();
+    let prompts = heard::inputs("prompt", call.required("prompt")?)?;
     let prompt_words = prompts.iter().map(|prompt| words::count(prompt)).sum();
+    let (n, limit) = (said::choices(call)?, call.number("max_tokens", 0)?);
+    let once: Vec<Said> = prompts.into_iter().map(|prompt| said::say(call.says, prompt, limit)).collect();
+    said::bounded(call, once.iter(), n)?;
+    let said = once.into_iter().flat_map(|said| std::iter::repeat_n(said, n as usize)).collect();
     let answer = Answer { call, model, said, prompt_words };
     Ok(if call.flag("stream") { answer.streamed() } else { answer.whole() })
-}
-
-/// Texts out of a string, a list of strings, a list of tokens or a list of such lists. A token's text is its number.
-pub(super) fn inputs(field: &str, value: &Value) -> Result<Vec<String>, Refusal> {
-    let bad = || Refusal::of(field, format!("`{field}` must be a text, texts, tokens or lists of tokens"));
-    match value {
-        Value::String(text) => Ok(vec![text.clone()]),
-        Value::Array(list) if list.is_empty() => Err(bad()),
-        Value::Array(list) if list.iter().all(Value::is_u64) => Ok(vec![tokens(list)]),
-        Value::Array(list) => list
-            .iter()
-            .map(|item| match item {
-                Value::String(text) => Ok(text.clone()),
-                Value::Array(list) if list.iter().all(Value::is_u64) => Ok(tokens(list)),
-                _ => Err(bad()),
-            })
-            .collect(),
-        _ => Err(bad()),
-    }
-}
-
-fn tokens(list: &[Value]) -> String {
-    list.iter().map(Value::to_string).collect::<Vec<_>>().join(" ")
 }
 
 impl Answer<'_> {
     fn whole(&self) -> Script {
         let choices = self.said.iter().enumerate();
-        let choices = choices.map(|(index, said)| choice(index, &said.text(), Some(said.finish()))).collect();
+        let choices = choices.map(|(index, said)| choice(index, &said.text, Some(said.finish()))).collect();
         let mut body = self.frame(choices);
         if let Some(usage) = self.usage() {
             body["usage"] = usage;
@@ -64,16 +42,17 @@ impl Answer<'_> {
     }
 
     fn streamed(&self) -> Script {
-        let longest = self.said.iter().map(|said| said.pieces.len()).max().unwrap_or(0);
+        let pieces: Vec<Vec<&str>> = self.said.iter().map(Said::pieces).collect();
+        let longest = pieces.iter().map(Vec::len).max().unwrap_or(0);
         let mut events = Vec::new();
         for at in 0..longest {
-            for (index, said) in self.said.iter().enumerate() {
-                events.extend(said.pieces.get(at).map(|piece| self.chunk(choice(index, piece, None))));
+            for (index, pieces) in pieces.iter().enumerate() {
+                events.extend(pieces.get(at).map(|piece| self.chunk(choice(index, piece, None))));
             }
         }
         let finished = self.said.iter().enumerate().map(|(index, said)| choice(index, "", Some(said.finish())));
         events.extend(finished.map(|choice| self.chunk(choice)));
-        if let Some(usage) = self.usage().filter(|_| self.wants_usage()) {
+        if let Some(usage) = self.usage().filter(|_| self.call.wants_usage()) {
             let mut last = self.frame(Vec::new());
             last["usage"] = usage;
             events.push(event(&last));
@@ -84,7 +63,7 @@ impl Answer<'_> {
 
     fn chunk(&self, choice: Value) -> Bytes {
         let mut chunk = self.frame(vec![choice]);
-        if self.wants_usage() {
+        if self.call.wants_usage() {
             chunk["usage"] = Value::Null;
         }
         event(&chunk)
@@ -98,11 +77,6 @@ impl Answer<'_> {
             "model": self.model,
             "choices": choices,
         })
-    }
-
-    fn wants_usage(&self) -> bool {
-        let options = self.call.body.get("stream_options");
-        options.and_then(|options| options.get("include_usage")?.as_bool()).unwrap_or(false)
     }
 
     fn usage(&self) -> Option<Value> {

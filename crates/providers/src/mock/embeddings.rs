@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::call::Call;
-use super::completions::inputs;
+use super::heard;
 use super::refusal::Refusal;
 use super::script::Script;
 use super::words;
@@ -18,7 +18,7 @@ const NUMBERS_LIMIT: u64 = 1_000_000;
 
 pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
     let model = call.model()?;
-    let texts = inputs("input", call.required("input")?)?;
+    let texts = heard::inputs("input", call.required("input")?)?;
     let dimensions = call.number("dimensions", 1)?.unwrap_or(DIMENSIONS);
     if dimensions.saturating_mul(texts.len() as u64) > NUMBERS_LIMIT {
         return Err(Refusal::of("dimensions", "the answer would be larger than the mock makes"));

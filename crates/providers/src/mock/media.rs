@@ -21,8 +21,7 @@ pub(super) fn image(call: &Call<'_>) -> Result<Script, Refusal> {
 
 /// As `image`, for a form: the picture that was sent is not looked at.
 pub(super) fn edited_image(call: &Call<'_>) -> Result<Script, Refusal> {
-    let prompt = call.receipt.parts.iter().find(|part| part.name == "prompt");
-    Ok(pictures(call, prompt.map_or(0, |part| words::count(&part.text)), 1))
+    Ok(pictures(call, call.text("prompt").map_or(0, words::count), 1))
 }
 
 fn pictures(call: &Call<'_>, prompt: u64, n: u64) -> Script {

@@ -11,6 +11,7 @@ mod chat;
 mod completions;
 mod embeddings;
 mod framing;
+mod heard;
 mod intake;
 mod knobs;
 mod media;
@@ -114,18 +115,25 @@ fn twisted(ask: &Ask<'_>, receipt: &Receipt, knobs: Knobs) -> Script {
     script
 }
 
+/// Lets the endpoint answer as the model says, then lets go wrong what the model's name asks for.
 fn route(ask: &Ask<'_>, receipt: &Receipt, knobs: &Knobs) -> Result<Script, Refusal> {
     let endpoint = |table| find(table, ask.path).filter(|_| ask.method == "POST");
-    if let Some(endpoint) = endpoint(JSON) {
-        let body = parse(ask, receipt)?;
-        let model = body.get("model").and_then(Value::as_str).unwrap_or_default().to_owned();
-        return called(ask, receipt, knobs, (endpoint, body, &model));
+    let (endpoint, body) = match (endpoint(JSON), endpoint(FORMS)) {
+        (Some(endpoint), _) => (endpoint, parse(ask, receipt)?),
+        (None, Some(endpoint)) => (endpoint, fields(receipt)),
+        (None, None) => return without_model(ask, receipt),
+    };
+    let model = model::named(body.get("model").and_then(Value::as_str).unwrap_or_default())?;
+    let mut script = endpoint(&Call { ask, receipt, body, says: model.says, honesty: knobs.honesty })?;
+    if let Some(twist) = model.twist {
+        twist.apply(&mut script);
     }
-    if let Some(endpoint) = endpoint(FORMS) {
-        let model = receipt.parts.iter().find(|part| part.name == "model").map_or("", |part| &part.text);
-        return called(ask, receipt, knobs, (endpoint, Map::new(), model));
-    }
-    match ask.path.trim_start_matches('/').split_once('/').unwrap_or((ask.path.trim_start_matches('/'), "")) {
+    Ok(script)
+}
+
+fn without_model(ask: &Ask<'_>, receipt: &Receipt) -> Result<Script, Refusal> {
+    let path = ask.path.trim_start_matches('/');
+    match path.split_once('/').unwrap_or((path, "")) {
         ("models", "") if ask.method == "GET" => Ok(catalog::list()),
         ("models", id) if ask.method == "GET" => Ok(catalog::one(id)),
         ("bytes", count) if ask.method == "GET" => probes::bytes(count),
@@ -135,19 +143,10 @@ fn route(ask: &Ask<'_>, receipt: &Receipt, knobs: &Knobs) -> Result<Script, Refu
     }
 }
 
-/// Lets the endpoint answer as the model says, then lets go wrong what the model's name asks for.
-fn called(
-    ask: &Ask<'_>,
-    receipt: &Receipt,
-    knobs: &Knobs,
-    (endpoint, body, model): (Endpoint, Map<String, Value>, &str),
-) -> Result<Script, Refusal> {
-    let model = model::named(model)?;
-    let mut script = endpoint(&Call { ask, receipt, body, says: model.says, honesty: knobs.honesty })?;
-    if let Some(twist) = model.twist {
-        twist.apply(&mut script);
-    }
-    Ok(script)
+/// A form's fields as if they were JSON.
+fn fields(receipt: &Receipt) -> Map<String, Value> {
+    let fields = receipt.parts.iter().filter(|part| part.filename.is_none());
+    fields.map(|part| (part.name.clone(), part.text.clone().into())).collect()
 }
 
 fn parse(ask: &Ask<'_>, receipt: &Receipt) -> Result<Map<String, Value>, Refusal> {

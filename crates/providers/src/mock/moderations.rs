@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::call::Call;
+use super::heard;
 use super::refusal::Refusal;
-use super::said;
 use super::script::Script;
 
 const CATEGORIES: &[&str] = &["harassment", "hate", "illicit", "self-harm", "sexual", "violence"];
@@ -16,7 +16,7 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
             list.iter().filter_map(Value::as_str).map(judge).collect()
         }
         // Parts of one message: text and images.
-        list @ Value::Array(_) => vec![judge(&said::texts(Some(list)).join("\n"))],
+        list @ Value::Array(_) => vec![judge(&heard::texts(Some(list)).join("\n"))],
         _ => return Err(Refusal::of("input", "`input` must be a text, texts or parts")),
     };
     let model = call.text("model").unwrap_or("omni-moderation-latest");

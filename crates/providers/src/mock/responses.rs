@@ -4,6 +4,7 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 
 use super::call::Call;
+use super::heard;
 use super::refusal::Refusal;
 use super::said::{self, Said};
 use super::script::Script;
@@ -25,16 +26,16 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
     let model = call.model()?;
     let (words, heard) = match call.required("input")? {
         Value::String(text) => (words::count(text), text.clone()),
-        Value::Array(items) => said::hear(items),
+        Value::Array(items) => heard::hear(items),
         _ => return Err(Refusal::of("input", "`input` must be a text or a list of items")),
     };
     let prompt_words = words + call.text("instructions").map_or(0, words::count);
     let turn = match forced_tool(call)? {
         Some(name) => Turn::Tool(name),
-        None => Turn::Text(said::say(call.says, &heard, call.number("max_output_tokens", 0)?)),
+        None => Turn::Text(said::say(call.says, heard, call.number("max_output_tokens", 0)?)),
     };
     if let Turn::Text(said) = &turn {
-        said::bounded(std::iter::once(said), 1)?;
+        said::bounded(call, std::iter::once(said), 1)?;
     }
     let answer = Answer { call, model, turn, prompt_words };
     Ok(if call.flag("stream") { answer.streamed() } else { Script::json(200, &answer.finished()) })
@@ -95,11 +96,11 @@ impl Answer<'_> {
             json!({"id": item_id, "type": "message", "status": "in_progress", "role": "assistant", "content": []});
         events.push("response.output_item.added", json!({"output_index": 0, "item": opened}));
         events.push("response.content_part.added", with("part", text_part("")));
-        for piece in &said.pieces {
+        for piece in said.pieces() {
             events.push("response.output_text.delta", with("delta", json!(piece)));
         }
-        events.push("response.output_text.done", with("text", json!(said.text())));
-        events.push("response.content_part.done", with("part", text_part(&said.text())));
+        events.push("response.output_text.done", with("text", json!(said.text)));
+        events.push("response.content_part.done", with("part", text_part(&said.text)));
         events.push("response.output_item.done", json!({"output_index": 0, "item": self.item()}));
     }
 
@@ -117,7 +118,7 @@ impl Answer<'_> {
         let (id, status) = (self.item_id(), self.status());
         match &self.turn {
             Turn::Text(said) => {
-                let content = [text_part(&said.text())];
+                let content = [text_part(&said.text)];
                 json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content})
             }
             Turn::Tool(name) => {

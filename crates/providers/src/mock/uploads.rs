@@ -18,7 +18,7 @@ pub(super) fn file(call: &Call<'_>) -> Result<Script, Refusal> {
             "bytes": file.bytes,
             "created_at": call.ask.now,
             "filename": file.filename,
-            "purpose": field(call, "purpose"),
+            "purpose": call.text("purpose"),
             "status": "processed",
         }),
     ))
@@ -35,7 +35,7 @@ pub(super) fn translation(call: &Call<'_>) -> Result<Script, Refusal> {
 fn heard(call: &Call<'_>, verb: &str) -> Result<Script, Refusal> {
     let file = file_part(call)?;
     let text = format!("{verb} {} {} bytes", file.filename.as_deref().unwrap_or_default(), file.bytes);
-    Ok(match field(call, "response_format") {
+    Ok(match call.text("response_format") {
         Some("text") => Script::whole(200, "text/plain; charset=utf-8", format!("{text}\n")),
         _ => Script::json(200, &json!({"text": text})),
     })
@@ -44,9 +44,4 @@ fn heard(call: &Call<'_>, verb: &str) -> Result<Script, Refusal> {
 fn file_part<'a>(call: &'a Call<'_>) -> Result<&'a Part, Refusal> {
     let file = call.receipt.parts.iter().find(|part| part.filename.is_some());
     file.ok_or_else(|| Refusal::of("file", "the form has no file"))
-}
-
-fn field<'a>(call: &'a Call<'_>, name: &str) -> Option<&'a str> {
-    let part = call.receipt.parts.iter().find(|part| part.name == name && part.filename.is_none())?;
-    Some(&part.text)
 }

@@ -4,3 +4,4 @@ mod answers;
 mod record;
 mod rig;
 mod uploads;
+mod zeros;

@@ -156,8 +156,10 @@ fn wrong_requests_are_refused_in_openai_shape() {
 #[test]
 fn an_answer_that_is_too_large_is_refused() {
     let messages = json!([{"role": "user", "content": "hi"}]);
-    let asked = json!({"model": "lorem-100000", "messages": messages, "n": 128});
-    assert_eq!(post("/chat/completions", asked).play().status, 400);
+    let asked = |n: u64, stream: bool| json!({"model": "lorem-100000", "messages": messages, "n": n, "stream": stream});
+    assert_eq!(post("/chat/completions", asked(128, false)).play().status, 400);
+    assert_eq!(post("/chat/completions", asked(3, true)).play().status, 400);
+    assert_eq!(post("/chat/completions", asked(3, false)).play().status, 200);
 }
 
 #[test]
@@ -305,6 +307,14 @@ fn uploads_tell_what_the_form_held() {
     assert_eq!(body(&form("/audio/translations").play()), json!({"text": "translated a.txt 5 bytes"}));
     assert_eq!(body(&form("/images/edits").play())["data"].as_array().map(Vec::len), Some(1));
     assert_eq!(post("/files", json!({})).play().status, 400);
+}
+
+#[test]
+fn the_model_in_a_form_may_be_a_fault() {
+    let mut scene = form("/audio/transcriptions");
+    let model = "--B\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nfault-503\r\n";
+    scene.body.splice(..0, model.bytes());
+    assert_eq!(scene.play().status, 503);
 }
 
 #[test]
