@@ -12,8 +12,11 @@ const KEPT_CALLS: usize = 1000;
 /// Of each body.
 pub(crate) const KEPT_BYTES: usize = 64 * 1024;
 
-#[derive(Default)]
-pub(crate) struct Calls(Mutex<Kept>);
+pub(crate) struct Calls {
+    /// Tells this mock's calls from those of another.
+    series: String,
+    kept: Mutex<Kept>,
+}
 
 #[derive(Default)]
 struct Kept {
@@ -23,6 +26,7 @@ struct Kept {
 
 struct Call {
     n: u64,
+    id: String,
     method: String,
     path: String,
     query: Option<String>,
@@ -50,11 +54,16 @@ enum State {
 pub(crate) struct Running(Arc<Call>);
 
 impl Calls {
+    pub(crate) fn new(series: String) -> Calls {
+        Calls { series, kept: Mutex::default() }
+    }
+
     pub(crate) fn begin(&self, head: &Parts) -> Running {
-        let mut kept = self.0.lock();
+        let mut kept = self.kept.lock();
         kept.last += 1;
         let call = Arc::new(Call {
             n: kept.last,
+            id: format!("{}-{}", self.series, kept.last),
             method: head.method.to_string(),
             path: head.uri.path().to_owned(),
             query: head.uri.query().map(str::to_owned),
@@ -78,7 +87,7 @@ impl Calls {
     pub(crate) fn list(&self, word: Option<&str>) -> Value {
         // Told outside the lock: a thousand bodies take a while to write.
         let (last, calls) = {
-            let kept = self.0.lock();
+            let kept = self.kept.lock();
             (kept.last, kept.calls.clone())
         };
         let told: Vec<Value> =
@@ -88,13 +97,14 @@ impl Calls {
 
     /// Forgets the calls, not their number: `n` goes on.
     pub(crate) fn clear(&self) {
-        self.0.lock().calls.clear();
+        self.kept.lock().calls.clear();
     }
 }
 
 impl Running {
-    pub(crate) fn n(&self) -> u64 {
-        self.0.n
+    /// Unique among the calls of all mocks.
+    pub(crate) fn id(&self) -> &str {
+        &self.0.id
     }
 
     pub(crate) fn received(&self, piece: &[u8]) {
@@ -172,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_record_keeps_the_last_thousand() {
-        let calls = Calls::default();
+        let calls = Calls::new("a".to_owned());
         (0..1200).for_each(|_| begin(&calls, "/a").answered());
         let list = calls.list(None);
         assert_eq!((list["calls"].as_array().map(Vec::len), &list["last"]), (Some(1000), &json!(1200)));
@@ -181,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_body_is_kept_in_part_and_counted_whole() {
-        let calls = Calls::default();
+        let calls = Calls::new("a".to_owned());
         let call = begin(&calls, "/a");
         (0..3).for_each(|_| call.received(&[b'x'; 50_000]));
         let told = calls.list(None)["calls"][0].clone();
@@ -190,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_call_that_is_dropped_was_hung_up() {
-        let calls = Calls::default();
+        let calls = Calls::new("a".to_owned());
         let call = begin(&calls, "/a?b=c");
         assert_eq!(calls.list(Some("b=c"))["calls"][0]["state"], "running");
         drop(call);

@@ -27,15 +27,7 @@ pub(crate) async fn answer(calls: &Calls, request: Request<Incoming>) -> io::Res
     let content_type = head.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let (kept, receipt) = receive(body, Intake::new(content_type), room, &call).await?;
     let script = mock::answer_received(
-        &Ask {
-            method,
-            path,
-            query: head.uri.query(),
-            headers: &head.headers,
-            body: &kept,
-            id: &call.n().to_string(),
-            now: now(),
-        },
+        &Ask { method, path, query: head.uri.query(), headers: &head.headers, body: &kept, id: call.id(), now: now() },
         &receipt,
     );
     drop(kept);

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -19,7 +19,8 @@ const STREAMS: u32 = 10_000;
 
 /// Serves until `shutdown` is done, then breaks every connection: some of them hang because they were asked to.
 pub async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
-    let calls = Arc::new(Calls::default());
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let calls = Arc::new(Calls::new(format!("{:x}", started.as_micros())));
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -45,7 +46,8 @@ async fn serve_connection(socket: TcpStream, calls: Arc<Calls>) {
         async move { exchange::answer(&calls, request).await }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http2().max_concurrent_streams(STREAMS);
+    // Callers that leave in crowds are what the mock is for, not an attack.
+    builder.http2().max_concurrent_streams(STREAMS).max_pending_accept_reset_streams(STREAMS as usize);
     let served = builder.serve_connection(TokioIo::new(socket), service).await;
     // A broken connection is the mock's daily bread; the record has its state.
     drop(served);
