@@ -7,8 +7,32 @@ mod provider;
 pub use provider::{Auth, Provider, Transport};
 
 /// Every provider, once.
-pub const ALL: &[&Provider] = &[&openai::PROVIDER];
+pub const ALL: &[&Provider] = &[&mock::PROVIDER, &openai::PROVIDER];
 
 pub fn by_slug(slug: &str) -> Option<&'static Provider> {
     ALL.iter().find(|provider| provider.slug == slug).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn every_row_is_well_formed() {
+        let mut slugs = HashSet::new();
+        for Provider { slug, base_url, native, options, .. } in ALL {
+            assert!(slugs.insert(slug), "{slug} is listed once");
+            assert!(slug.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-')), "{slug}");
+            let uri: http::Uri = base_url.parse().expect(base_url);
+            assert!(uri.scheme().is_some() && uri.authority().is_some(), "{base_url} is absolute");
+            assert!(!base_url.ends_with('/'), "{base_url}");
+            assert_eq!(native.iter().collect::<HashSet<_>>().len(), native.len(), "native endpoints of {slug}");
+            assert!(
+                options.iter().all(|(ours, theirs)| [ours, theirs].iter().all(|name| **name == name.to_lowercase()))
+            );
+            assert_eq!(by_slug(slug).map(|provider| provider.slug), Some(*slug));
+        }
+    }
 }

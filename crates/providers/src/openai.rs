@@ -2,7 +2,7 @@
 
 use crate::provider::{Auth, Provider, Transport};
 
-pub const PROVIDER: Provider = Provider {
+pub(crate) const PROVIDER: Provider = Provider {
     slug: "openai",
     base_url: "https://api.openai.com/v1",
     auth: Auth::Bearer,

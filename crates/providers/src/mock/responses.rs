@@ -1,0 +1,190 @@
+//! OpenAI's Responses: one output item, a message or a function call, whole or as its sequence of events.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+use super::call::Call;
+use super::heard;
+use super::refusal::Refusal;
+use super::said::{self, Said};
+use super::script::Script;
+use super::words;
+
+enum Turn {
+    Text(Said),
+    Tool(String),
+}
+
+struct Answer<'a> {
+    call: &'a Call<'a>,
+    model: &'a str,
+    turn: Turn,
+    prompt_words: u64,
+}
+
+pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
+    let model = call.model()?;
+    let (words, heard) = match call.required("input")? {
+        Value::String(text) => (words::count(text), text.clone()),
+        Value::Array(items) => heard::hear(items),
+        _ => return Err(Refusal::of("input", "`input` must be a text or a list of items")),
+    };
+    let prompt_words = words + call.text("instructions").map_or(0, words::count);
+    let turn = match forced_tool(call)? {
+        Some(name) => Turn::Tool(name),
+        None => Turn::Text(said::say(call.says, heard, call.number("max_output_tokens", 0)?)),
+    };
+    if let Turn::Text(said) = &turn {
+        said::bounded(call, std::iter::once(said), 1)?;
+    }
+    let answer = Answer { call, model, turn, prompt_words };
+    Ok(if call.flag("stream") { answer.streamed() } else { Script::json(200, &answer.finished()) })
+}
+
+fn forced_tool(call: &Call<'_>) -> Result<Option<String>, Refusal> {
+    let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
+    match call.body.get("tool_choice") {
+        Some(Value::String(word)) if word == "required" => {
+            let first = call.body.get("tools").and_then(|tools| name(tools.get(0)?));
+            let missing = || Refusal::of("tool_choice", "`tool_choice` is `required` but `tools` names no function");
+            first.ok_or_else(missing).map(Some)
+        }
+        Some(choice) if choice.get("type").and_then(Value::as_str) == Some("function") => Ok(name(choice)),
+        _ => Ok(None),
+    }
+}
+
+/// Events in order, each numbered.
+#[derive(Default)]
+struct Events(Vec<Bytes>);
+
+impl Events {
+    fn push(&mut self, kind: &str, mut fields: Value) {
+        let mut data = json!({"type": kind, "sequence_number": self.0.len()});
+        if let (Some(data), Some(fields)) = (data.as_object_mut(), fields.as_object_mut()) {
+            data.append(fields);
+        }
+        self.0.push(Bytes::from(format!("event: {kind}\ndata: {data}\n\n")));
+    }
+}
+
+impl Answer<'_> {
+    fn streamed(&self) -> Script {
+        let mut events = Events::default();
+        let begun = self.response("in_progress", Vec::new());
+        events.push("response.created", json!({"response": begun}));
+        events.push("response.in_progress", json!({"response": begun}));
+        match &self.turn {
+            Turn::Text(said) => self.tell(said, &mut events),
+            Turn::Tool(_) => self.tell_tool_call(&mut events),
+        }
+        let finished = self.finished();
+        let kind = if self.is_cut() { "response.incomplete" } else { "response.completed" };
+        events.push(kind, json!({"response": finished}));
+        Script::events(events.0)
+    }
+
+    fn tell(&self, said: &Said, events: &mut Events) {
+        let item_id = self.item_id();
+        let at = json!({"item_id": item_id, "output_index": 0, "content_index": 0});
+        let with = |field: &str, value: Value| {
+            let mut fields = at.clone();
+            fields[field] = value;
+            fields
+        };
+        let opened =
+            json!({"id": item_id, "type": "message", "status": "in_progress", "role": "assistant", "content": []});
+        events.push("response.output_item.added", json!({"output_index": 0, "item": opened}));
+        events.push("response.content_part.added", with("part", text_part("")));
+        for piece in said.pieces() {
+            events.push("response.output_text.delta", with("delta", json!(piece)));
+        }
+        events.push("response.output_text.done", with("text", json!(said.text)));
+        events.push("response.content_part.done", with("part", text_part(&said.text)));
+        events.push("response.output_item.done", json!({"output_index": 0, "item": self.item()}));
+    }
+
+    fn tell_tool_call(&self, events: &mut Events) {
+        let mut opened = self.item();
+        (opened["status"], opened["arguments"]) = (json!("in_progress"), json!(""));
+        let at = |field: &str| json!({"item_id": self.item_id(), "output_index": 0, field: "{}"});
+        events.push("response.output_item.added", json!({"output_index": 0, "item": opened}));
+        events.push("response.function_call_arguments.delta", at("delta"));
+        events.push("response.function_call_arguments.done", at("arguments"));
+        events.push("response.output_item.done", json!({"output_index": 0, "item": self.item()}));
+    }
+
+    fn item(&self) -> Value {
+        let (id, status) = (self.item_id(), self.status());
+        match &self.turn {
+            Turn::Text(said) => {
+                let content = [text_part(&said.text)];
+                json!({"id": id, "type": "message", "status": status, "role": "assistant", "content": content})
+            }
+            Turn::Tool(name) => {
+                let call_id = self.call.id("call_mock_");
+                json!({"id": id, "type": "function_call", "status": status, "call_id": call_id, "name": name,
+                    "arguments": "{}"})
+            }
+        }
+    }
+
+    fn finished(&self) -> Value {
+        let mut response = self.response(self.status(), vec![self.item()]);
+        if self.is_cut() {
+            response["incomplete_details"] = json!({"reason": "max_output_tokens"});
+        }
+        let words = match &self.turn {
+            Turn::Text(said) => said.words,
+            Turn::Tool(_) => 1,
+        };
+        response["usage"] = self.call.usage(self.prompt_words, words).map(|usage| usage.in_responses()).into();
+        response
+    }
+
+    fn response(&self, status: &str, output: Vec<Value>) -> Value {
+        let asked = |field: &str, otherwise: Value| self.call.body.get(field).cloned().unwrap_or(otherwise);
+        json!({
+            "id": self.call.id("resp_mock_"),
+            "object": "response",
+            "created_at": self.call.ask.now,
+            "status": status,
+            "error": null,
+            "incomplete_details": null,
+            "instructions": asked("instructions", Value::Null),
+            "max_output_tokens": asked("max_output_tokens", Value::Null),
+            "model": self.model,
+            "output": output,
+            "parallel_tool_calls": true,
+            "previous_response_id": asked("previous_response_id", Value::Null),
+            "store": asked("store", json!(true)),
+            "temperature": asked("temperature", json!(1.0)),
+            "text": {"format": {"type": "text"}},
+            "tool_choice": asked("tool_choice", json!("auto")),
+            "tools": asked("tools", json!([])),
+            "top_p": asked("top_p", json!(1.0)),
+            "truncation": "disabled",
+            "usage": null,
+            "metadata": asked("metadata", json!({})),
+        })
+    }
+
+    fn is_cut(&self) -> bool {
+        matches!(&self.turn, Turn::Text(said) if said.cut)
+    }
+
+    fn status(&self) -> &'static str {
+        if self.is_cut() { "incomplete" } else { "completed" }
+    }
+
+    fn item_id(&self) -> String {
+        match self.turn {
+            Turn::Text(_) => self.call.id("msg_mock_"),
+            Turn::Tool(_) => self.call.id("fc_mock_"),
+        }
+    }
+}
+
+fn text_part(text: &str) -> Value {
+    json!({"type": "output_text", "text": text, "annotations": [], "logprobs": []})
+}

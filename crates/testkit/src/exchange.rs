@@ -1,0 +1,95 @@
+//! One request and its answer: read the body in passing, ask the script engine, play what it says.
+
+use std::io;
+use std::time::{Duration, SystemTime};
+
+use http::{Method, Request, Response};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use providers::mock::{self, Ask, Intake, Receipt, Script};
+
+use crate::calls::{Calls, KEPT_BYTES, Running};
+use crate::desk;
+use crate::player::Playing;
+
+/// A JSON body that is parsed may be this large.
+const PARSED_BYTES: usize = 32 * 1024 * 1024;
+
+/// Errors end the connection: the caller has left, or there is nobody to tell.
+pub(crate) async fn answer(calls: &Calls, request: Request<Incoming>) -> io::Result<Response<Playing>> {
+    let (head, body) = request.into_parts();
+    if let Some((status, value)) = desk::answer(calls, &head) {
+        return respond(json(status, value.to_string()), None);
+    }
+    let call = calls.begin(&head);
+    let (method, path) = (head.method.as_str(), below_version(head.uri.path()));
+    let room = if mock::is_parsed(method, path) { PARSED_BYTES } else { KEPT_BYTES };
+    let content_type = head.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let (kept, receipt) = receive(body, Intake::new(content_type), room, &call).await?;
+    let script = mock::answer_received(
+        &Ask { method, path, query: head.uri.query(), headers: &head.headers, body: &kept, id: call.id(), now: now() },
+        &receipt,
+    );
+    drop(kept);
+    wait(script.head_after).await;
+    if head.method == Method::HEAD {
+        call.answered();
+    }
+    respond(script, Some(call))
+}
+
+/// Reads the body to its end and keeps its beginning.
+async fn receive(
+    mut body: Incoming,
+    mut intake: Intake,
+    room: usize,
+    call: &Running,
+) -> io::Result<(Vec<u8>, Receipt)> {
+    let mut kept = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(io::Error::other)?;
+        let Some(piece) = frame.data_ref() else { continue };
+        intake.take(piece);
+        call.received(piece);
+        kept.extend_from_slice(&piece[..piece.len().min(room - kept.len())]);
+    }
+    let receipt = intake.finish();
+    call.hashed(&receipt.sha256);
+    Ok((kept, receipt))
+}
+
+/// Without an end where the head shall never come: the caller's leaving drops us.
+async fn wait(time: Option<Duration>) {
+    match time {
+        Some(Duration::ZERO) => {}
+        Some(time) => tokio::time::sleep(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn respond(script: Script, call: Option<Running>) -> io::Result<Response<Playing>> {
+    let mut response = Response::builder().status(script.status);
+    for (name, value) in &script.headers {
+        response = response.header(name.as_ref(), value);
+    }
+    response.body(Playing::new(script, call)).map_err(io::Error::other)
+}
+
+fn json(status: u16, body: String) -> Script {
+    let headers = vec![("content-type".into(), "application/json".to_owned())];
+    let steps = vec![mock::Step::Send(body.into())];
+    Script { status, headers, head_after: Some(Duration::ZERO), steps }
+}
+
+/// The path as the mock knows it: `/v1` is part of the base URL.
+fn below_version(path: &str) -> &str {
+    match path.strip_prefix("/v1") {
+        Some(rest) if rest.starts_with('/') => rest,
+        _ => path,
+    }
+}
+
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
