@@ -99,6 +99,10 @@ impl Keyring {
             let after = self.revision.load(Ordering::Acquire);
             let noted = self.settings.changes(after, SWEEP).await?;
             let Some(last) = noted.last().map(|note| note.revision) else { return Ok(()) };
+            if noted.len() as i64 == SWEEP {
+                // Far behind, and the page may have cut a revision in two.
+                return self.reload().await;
+            }
             for note in noted.iter().filter(|note| note.kind == kinds::API_KEY) {
                 match self.settings.get(kinds::API_KEY, &note.organisation, &note.id).await? {
                     Some(record) => drop(self.learn(&record)),

@@ -124,7 +124,8 @@ impl Reader {
 
     fn texts(&mut self, key: &str) -> Option<Vec<String>> {
         self.take(key, "array of strings", |value| {
-            let items = value.as_array().map(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+            let items =
+                value.as_array().map(|items| items.iter().map(|item| item.as_str().map(str::to_owned)).collect());
             items.flatten().ok_or(value)
         })
     }
@@ -175,7 +176,8 @@ mod tests {
 
     #[test]
     fn wrong_types_are_all_named_with_their_path() {
-        let Err(BadConfig::Invalid(faults)) = inline(r#"{"provider":4,"request_timeout":"x","forward_headers":[1]}"#) else {
+        let Err(BadConfig::Invalid(faults)) = inline(r#"{"provider":4,"request_timeout":"x","forward_headers":[1]}"#)
+        else {
             panic!("accepted")
         };
         assert_eq!(faults[0], "path: provider, message: Expected string, received number");

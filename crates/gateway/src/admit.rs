@@ -10,20 +10,20 @@ use crate::plan::Target;
 /// Proof that the limits of key and workspace were looked at. Budgets and rate limits will be held by it until the call
 /// is settled; no limit can be set yet, so there is nothing to hold.
 #[derive(Debug)]
-pub struct Admitted;
+pub(crate) struct Admitted;
 
 /// Step 3.
-pub fn admit_caller(_caller: &Caller) -> Admitted {
+pub(crate) fn admit_caller(_caller: &Caller) -> Admitted {
     Admitted
 }
 
 /// Step 14b: budgets, allow-lists and policies of the target. None can be set yet.
-pub fn admit_leaf(_target: &Target) -> Admitted {
+pub(crate) fn admit_leaf(_target: &Target) -> Admitted {
     Admitted
 }
 
 /// Step 4: admin keys administer, they never call a model; any other key needs the endpoint's scope.
-pub fn authorise(caller: &Caller, incoming: &Incoming) -> Result<(), Refusal> {
+pub(crate) fn authorise(caller: &Caller, incoming: &Incoming) -> Result<(), Refusal> {
     let refused = || Refusal::new(Code::Forbidden, "Forbidden!");
     if caller.key.kind == Kind::OrganisationService {
         return Err(refused().because("an admin key cannot call models; use a workspace key"));

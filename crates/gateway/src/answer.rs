@@ -3,14 +3,13 @@
 //! Whole JSON answers of endpoints we speak are held up to a bound, so that a body that breaks off becomes a 502 and not
 //! half an answer; whatever is larger, streamed, binary or relayed passes frame by frame.
 
-use std::pin::Pin;
-
 use bytes::{Bytes, BytesMut};
 use http::header::{
     CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, SET_COOKIE, STRICT_TRANSPORT_SECURITY,
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body::Body;
+use http_body_util::BodyExt;
 use protocol::endpoint::{Body as Asked, Manner};
 use protocol::error::{Code, Refusal};
 use protocol::headers::{is_hop_by_hop, named_in_connection};
@@ -61,7 +60,7 @@ pub enum Events {
     HideUsage,
 }
 
-pub async fn decode(
+pub(crate) async fn decode(
     gateway: &Gateway,
     target: &Target,
     expected: Expected,
@@ -86,7 +85,9 @@ pub async fn decode(
     let body = match plan {
         Hold::No => AnswerBody::Stream(passing(Bytes::new(), body, expected, sse && !encoded)),
         Hold::Error | Hold::Json => match gather(body).await.map_err(|_| broke_off(slug))? {
-            Gathered::Whole(bytes) if plan == Hold::Error => AnswerBody::Whole(in_our_shape(slug, &mut headers, &bytes)),
+            Gathered::Whole(bytes) if plan == Hold::Error => {
+                AnswerBody::Whole(in_our_shape(slug, &mut headers, &bytes))
+            }
             Gathered::Whole(bytes) => {
                 looks_like_json(slug, expected, &bytes)?;
                 tally.whole(&bytes);
@@ -142,7 +143,7 @@ async fn gather(mut body: outbound::Answer) -> Result<Gathered, outbound::BoxErr
     }
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
-    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+    while let Some(frame) = body.frame().await {
         let Ok(data) = frame?.into_data() else { continue };
         if first.is_empty() {
             first = data;

@@ -27,7 +27,7 @@ const CREDENTIALS: [HeaderName; 4] = [
     HeaderName::from_static("x-goog-api-key"),
 ];
 
-pub async fn authenticate(gateway: &Gateway, incoming: &mut Incoming) -> Result<Arc<Caller>, Error> {
+pub(crate) async fn authenticate(gateway: &Gateway, incoming: &mut Incoming) -> Result<Arc<Caller>, Error> {
     if incoming.headers.get(AUTHORIZATION).is_some_and(|value| value.as_bytes() == PLACEHOLDER) {
         incoming.headers.remove(AUTHORIZATION);
     }

@@ -11,7 +11,7 @@ use protocol::body::Facts;
 use protocol::endpoint::Endpoint;
 
 /// A request's body while it still is on its way.
-pub type BodyStream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError> + Send>>;
+pub(crate) type BodyStream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError> + Send>>;
 
 /// What the door hands in: plain facts, and a body nobody has read yet.
 pub struct Incoming {
@@ -40,7 +40,10 @@ pub struct Call {
 pub enum CallBody {
     Empty,
     /// A JSON object of a format we know, as it came, and what it says.
-    Json { bytes: Bytes, facts: Facts },
+    Json {
+        bytes: Bytes,
+        facts: Facts,
+    },
     /// Passed on unread.
     Stream(BodyStream),
 }

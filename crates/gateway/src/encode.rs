@@ -19,11 +19,11 @@ use crate::call::{Call, CallBody};
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::plan::{Credential, Target};
-use crate::understand::PSEUDONYM;
+use crate::understand::OUR_VIA;
 use crate::upload::{Progress, Upload};
 
 /// A request ready to be sent.
-pub struct Outgoing {
+pub(crate) struct Outgoing {
     pub request: http::Request<Body>,
     /// Path and query as the provider sees them under its base, for answers made in the process.
     pub tail: String,
@@ -35,7 +35,7 @@ pub struct Outgoing {
 
 /// What kind of answer is on its way.
 #[derive(Debug, Clone, Copy)]
-pub struct Expected {
+pub(crate) struct Expected {
     pub endpoint: &'static Endpoint,
     pub stream: bool,
     /// We asked for the usage of the stream: the caller did not, and must not see the extra chunk.
@@ -52,16 +52,10 @@ const PASSED: [HeaderName; 4] = [
 ];
 
 /// Headers of a relayed endpoint that are not passed on: about us, the connection, or whoever stood before us.
-const KEPT_BACK: [HeaderName; 6] = [
-    HOST,
-    CONTENT_LENGTH,
-    AUTHORIZATION,
-    http::header::COOKIE,
-    http::header::FORWARDED,
-    http::header::EXPECT,
-];
+const KEPT_BACK: [HeaderName; 6] =
+    [HOST, CONTENT_LENGTH, AUTHORIZATION, http::header::COOKIE, http::header::FORWARDED, http::header::EXPECT];
 
-pub fn encode(gateway: &Gateway, target: &Target, call: Call) -> Result<Outgoing, Error> {
+pub(crate) fn encode(gateway: &Gateway, target: &Target, call: Call) -> Result<Outgoing, Error> {
     let transport = match &target.host {
         Some(_) => Transport::Network,
         None => target.provider.transport,
@@ -141,7 +135,7 @@ fn headers(gateway: &Gateway, target: &Target, call: &Call) -> Result<HeaderMap,
     }
     if target.host.is_some() {
         // Only a host of the caller's choosing can lead back to us.
-        headers.append(VIA, via());
+        headers.append(VIA, HeaderValue::from_static(OUR_VIA));
         for value in call.headers.get_all(VIA).into_iter().filter(|_| call.endpoint.manner == Manner::Spoken) {
             headers.append(VIA, value.clone());
         }
@@ -153,17 +147,13 @@ fn headers(gateway: &Gateway, target: &Target, call: &Call) -> Result<HeaderMap,
         }
         (Credential::Given(secret), Auth::Bearer) => {
             let value = HeaderValue::try_from(format!("Bearer {}", secret.expose()));
-            let mut value = value.map_err(|_| Refusal::new(Code::InvalidConfig, "`api_key` cannot be sent in a header"))?;
+            let mut value =
+                value.map_err(|_| Refusal::new(Code::InvalidConfig, "`api_key` cannot be sent in a header"))?;
             value.set_sensitive(true);
             headers.insert(AUTHORIZATION, value);
         }
     }
     Ok(headers)
-}
-
-fn via() -> HeaderValue {
-    // "1.1 gatehouse": protocol version and pseudonym, as RFC 9110 writes it.
-    HeaderValue::from_static("1.1 gatehouse")
 }
 
 fn spoken(gateway: &Gateway, target: &Target, client: &HeaderMap) -> HeaderMap {
@@ -198,6 +188,3 @@ fn relayed(gateway: &Gateway, client: &HeaderMap) -> HeaderMap {
     }
     headers
 }
-
-/// The pseudonym in `Via` is the one that is counted.
-const _: () = assert!(PSEUDONYM.len() == "gatehouse".len());

@@ -4,7 +4,7 @@ use guardrails::{Checks, Phase, Verdict};
 use protocol::error::Refusal;
 
 /// Runs the checks of a phase. None is built: a verdict that is neither pass nor warning names what is missing.
-pub fn guard(checks: &Checks, phase: Phase) -> Result<(), Refusal> {
+pub(crate) fn guard(checks: &Checks, phase: Phase) -> Result<(), Refusal> {
     for verdict in checks.verdicts(phase) {
         if let Verdict::Deny { check } = verdict {
             return Err(Refusal::not_yet(&format!("the guardrail `{check}`")));

@@ -17,7 +17,7 @@ use crate::understand::{receive, understand};
 use crate::walk::walk;
 
 /// Answers one call and records it exactly once, however it ends.
-pub async fn handle(gateway: &Arc<Gateway>, incoming: Incoming) -> Reply {
+pub(crate) async fn handle(gateway: &Arc<Gateway>, incoming: Incoming) -> Reply {
     let mut trace = Trace::start(gateway, &incoming);
     match run(gateway, incoming, &mut trace).await {
         Ok(answer) => trace.follow(answer),

@@ -14,7 +14,7 @@ use crate::cache::CacheRule;
 /// A tree whose leaves are targets. Strategies over several of them are not built; a config that asks for one is
 /// refused by name.
 #[derive(Debug)]
-pub enum Plan {
+pub(crate) enum Plan {
     Single(Target),
 }
 

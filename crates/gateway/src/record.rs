@@ -56,14 +56,8 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 6] = [
-        Outcome::Done,
-        Outcome::Refused,
-        Outcome::HungUp,
-        Outcome::Truncated,
-        Outcome::Timeout,
-        Outcome::StreamError,
-    ];
+    pub const ALL: [Outcome; 6] =
+        [Outcome::Done, Outcome::Refused, Outcome::HungUp, Outcome::Truncated, Outcome::Timeout, Outcome::StreamError];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -150,7 +144,8 @@ impl Trace {
         let Answer { status, mut headers, body, tally, provider, path, cache_status } = answer;
         let gateway = self.gateway.clone();
         self.name_call(&mut headers);
-        let tell = |headers: &mut HeaderMap, tell: Tell, value: &HeaderValue| gateway.prefixes.tell(headers, tell, value);
+        let tell =
+            |headers: &mut HeaderMap, tell: Tell, value: &HeaderValue| gateway.prefixes.tell(headers, tell, value);
         tell(&mut headers, Tell::Provider, &HeaderValue::from_static(provider));
         tell(&mut headers, Tell::LastUsedOptionIndex, &HeaderValue::from_static(path));
         tell(&mut headers, Tell::CacheStatus, &cache_status);

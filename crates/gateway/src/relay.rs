@@ -211,7 +211,9 @@ impl Body for Relay {
 
     fn is_end_stream(&self) -> bool {
         self.state == State::Over
-            || (self.passing.events == Events::Unread && self.passing.begun.is_empty() && self.passing.rest.is_end_stream())
+            || (self.passing.events == Events::Unread
+                && self.passing.begun.is_empty()
+                && self.passing.rest.is_end_stream())
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -230,39 +232,43 @@ impl Drop for Relay {
     fn drop(&mut self) {
         // A body of known length is dropped after its last frame without being asked for a next one; and a caller that
         // leaves after the terminal event has had the whole answer.
-        let whole = (self.passing.events == Events::Unread && self.passing.rest.is_end_stream() && self.passing.begun.is_empty())
+        let whole = (self.passing.events == Events::Unread
+            && self.passing.rest.is_end_stream()
+            && self.passing.begun.is_empty())
             || self.tally.end == End::Terminal;
         self.finish(if whole { Outcome::Done } else { Outcome::HungUp });
     }
 }
 
-/// Notices when nothing has moved for a while. The timer is set once and only looked at again when it fires.
+/// Notices when the provider has been silent for a while. It counts from the moment we began to wait, not from the last
+/// frame: a caller that does not read is no silence of the provider's. The timer is set once and only looked at again
+/// when it fires.
 struct Idle {
     limit: Duration,
-    last: Instant,
+    since: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Idle {
     fn new(limit: Duration) -> Idle {
-        Idle { limit, last: Instant::now(), timer: None }
+        Idle { limit, since: None, timer: None }
     }
 
     fn moved(&mut self) {
-        self.last = Instant::now();
+        self.since = None;
     }
 
     fn passed(&mut self, cx: &mut Context<'_>) -> bool {
-        let (limit, last) = (self.limit, self.last);
-        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(last + limit)));
+        let end = *self.since.get_or_insert_with(Instant::now) + self.limit;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
         loop {
             if timer.as_mut().poll(cx).is_pending() {
                 return false;
             }
-            if last.elapsed() >= limit {
+            if Instant::now() >= end {
                 return true;
             }
-            timer.as_mut().reset(last + limit);
+            timer.as_mut().reset(end);
         }
     }
 }

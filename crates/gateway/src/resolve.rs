@@ -21,15 +21,16 @@ use crate::understand::Wishes;
 
 const STORED: &str = "stored providers (`@slug`, virtual keys)";
 
-pub fn resolve(gateway: &Gateway, wishes: &Wishes, call: &Call) -> Result<Plan, Refusal> {
+pub(crate) fn resolve(gateway: &Gateway, wishes: &Wishes, call: &Call) -> Result<Plan, Refusal> {
     let config = read_config(wishes)?;
     let name = provider_name(gateway, wishes, &config, call)?;
     let provider = providers::by_slug(name).ok_or_else(|| unknown_provider(name))?;
     speaks(provider, call)?;
     let host = wishes.custom_host.as_deref().or(config.custom_host.as_deref());
-    let host = host.map(|text| gateway.checked_host(text)).transpose().map_err(|refusal| {
-        Refusal::new(Code::InvalidHost, "Invalid custom host").because(refusal.to_string())
-    })?;
+    let host = host
+        .map(|text| gateway.checked_host(text))
+        .transpose()
+        .map_err(|refusal| Refusal::new(Code::InvalidHost, "Invalid custom host").because(refusal.to_string()))?;
     let forward = wishes.forward_headers.as_ref().or(config.forward_headers.as_ref());
     Ok(Plan::Single(Target {
         provider,
@@ -50,9 +51,7 @@ fn read_config(wishes: &Wishes) -> Result<config::Target, Refusal> {
         return Err(Refusal::not_yet("stored configs (a config by its slug)"));
     }
     let target = config::inline(text).map_err(|bad| match bad {
-        BadConfig::NotJson => {
-            Refusal::new(Code::InvalidConfig, "Invalid config passed. You need to pass a valid json")
-        }
+        BadConfig::NotJson => Refusal::new(Code::InvalidConfig, "Invalid config passed. You need to pass a valid json"),
         BadConfig::Legacy => Refusal::new(
             Code::InvalidConfig,
             "This version of config is not supported in this route. Please migrate to the latest version",
@@ -129,7 +128,8 @@ fn forwarded(gateway: &Gateway, names: &[String]) -> Result<Vec<HeaderName>, Ref
 
 fn forwardable(gateway: &Gateway, name: &str) -> Result<HeaderName, Refusal> {
     let refused = |why: String| Refusal::new(Code::InvalidRequest, why);
-    let parsed: HeaderName = name.parse().map_err(|_| refused("forward_headers names something that is no header".into()))?;
+    let parsed: HeaderName =
+        name.parse().map_err(|_| refused("forward_headers names something that is no header".into()))?;
     let text = parsed.as_str();
     let ours = matches!(gateway.prefixes.strip(text), Some("api-key" | "forward-headers"));
     if ours || NEVER_FORWARDED.contains(&text) {

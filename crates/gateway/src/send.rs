@@ -16,7 +16,7 @@ use crate::record::Trace;
 use crate::understand::{collect, grew_too_large};
 use crate::upload::{Progress, TooLarge};
 
-pub async fn send(
+pub(crate) async fn send(
     gateway: &Gateway,
     target: &Target,
     outgoing: Outgoing,
@@ -83,7 +83,8 @@ fn failed(gateway: &Gateway, target: &Target, error: SendError) -> Refusal {
             Refusal::new(Code::InvalidHost, "Invalid custom host").because(refusal.to_string()).of(slug)
         }
         SendError::ConnectTimeout => {
-            Refusal::new(Code::ConnectTimeout, format!("{slug} error: upstream did not accept a connection in time")).of(slug)
+            Refusal::new(Code::ConnectTimeout, format!("{slug} error: upstream did not accept a connection in time"))
+                .of(slug)
         }
         SendError::Connect { code, detail } => {
             let message = format!("{slug} error: upstream connection failed: {detail}");

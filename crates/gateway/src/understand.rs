@@ -1,11 +1,11 @@
 //! Steps 1, 5 and 7: how large a request is, what its headers ask for, what its body says.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, VIA};
+use http_body_util::BodyExt;
 use protocol::body::{self, BadBody};
 use protocol::endpoint::{Body, Manner};
 use protocol::error::{Code, Refusal};
@@ -18,11 +18,11 @@ use crate::upload::TooLarge;
 
 /// How often a call may come through this gateway: the third time is a loop.
 const HOPS: usize = 3;
-/// Our name in `Via`.
-pub const PSEUDONYM: &str = "gatehouse";
+/// How we name ourselves in `Via`: protocol version and pseudonym, as RFC 9110 writes it.
+pub(crate) const OUR_VIA: &str = "1.1 gatehouse";
 
 /// Step 1: refuses what is too large, or has been here too often, before anything else is looked at.
-pub fn receive(gateway: &Gateway, incoming: &Incoming) -> Result<(), Refusal> {
+pub(crate) fn receive(gateway: &Gateway, incoming: &Incoming) -> Result<(), Refusal> {
     let limit = limit(gateway, incoming);
     if declared_length(&incoming.headers).is_some_and(|length| length > limit) {
         return Err(too_large(limit));
@@ -53,13 +53,13 @@ fn too_large(limit: u64) -> Refusal {
 fn hops(gateway: &Gateway, headers: &HeaderMap) -> usize {
     let told = gateway.prefixes.read(headers).text(Ask::Hop).ok().flatten().and_then(|text| text.parse().ok());
     let vias = headers.get_all(VIA).into_iter().filter_map(|value| value.to_str().ok());
-    let ours = vias.flat_map(|value| value.split(',')).filter(|via| via.split_whitespace().nth(1) == Some(PSEUDONYM));
+    let ours = vias.flat_map(|value| value.split(',')).filter(|via| via.trim() == OUR_VIA);
     ours.count().max(told.unwrap_or(0))
 }
 
 /// What the headers of a request ask for, beyond the call itself.
 #[derive(Debug)]
-pub struct Wishes {
+pub(crate) struct Wishes {
     pub provider: Option<String>,
     pub config: Option<String>,
     pub virtual_key: Option<String>,
@@ -76,7 +76,7 @@ const NOT_YET: &[(Ask, &str)] = &[
 ];
 
 /// Steps 5 and 7.
-pub async fn understand(gateway: &Gateway, incoming: Incoming) -> Result<(Call, Wishes), Error> {
+pub(crate) async fn understand(gateway: &Gateway, incoming: Incoming) -> Result<(Call, Wishes), Error> {
     let asked = gateway.prefixes.read(&incoming.headers);
     if let Manner::NotYet(what) = incoming.endpoint.manner {
         return Err(Refusal::not_yet(what).into());
@@ -98,9 +98,8 @@ pub async fn understand(gateway: &Gateway, incoming: Incoming) -> Result<(Call, 
         config: text(Ask::Config)?,
         virtual_key: text(Ask::VirtualKey)?,
         custom_host: text(Ask::CustomHost)?,
-        forward_headers: text(Ask::ForwardHeaders)?.map(|names| {
-            protocol::headers::list(&names).into_iter().map(str::to_owned).collect()
-        }),
+        forward_headers: text(Ask::ForwardHeaders)?
+            .map(|names| protocol::headers::list(&names).into_iter().map(str::to_owned).collect()),
     };
     let timeout = timeout(&asked);
     let body = match incoming.endpoint.body {
@@ -154,9 +153,9 @@ fn bad_body(bad: BadBody) -> Refusal {
 }
 
 /// Reads a body whole. One that came in one piece is not copied.
-pub async fn collect(mut body: BodyStream, limit: u64) -> Result<Bytes, Error> {
+pub(crate) async fn collect(mut body: BodyStream, limit: u64) -> Result<Bytes, Error> {
     let mut whole = Gathered::Nothing;
-    while let Some(frame) = std::future::poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
+    while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| match error.downcast_ref::<TooLarge>() {
             Some(_) => too_large(limit),
             None => Refusal::new(Code::InvalidRequest, "the body broke off before its end"),
@@ -205,6 +204,6 @@ impl Gathered {
 }
 
 /// The refusal for an upload that grew too large on its way.
-pub fn grew_too_large(gateway: &Gateway) -> Refusal {
+pub(crate) fn grew_too_large(gateway: &Gateway) -> Refusal {
     too_large(gateway.limits.body_bytes)
 }

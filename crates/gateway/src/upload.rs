@@ -15,7 +15,7 @@ use outbound::BoxError;
 use crate::call::BodyStream;
 
 #[derive(Debug)]
-pub struct TooLarge;
+pub(crate) struct TooLarge;
 
 impl std::fmt::Display for TooLarge {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -26,16 +26,16 @@ impl std::fmt::Display for TooLarge {
 impl std::error::Error for TooLarge {}
 
 /// Bytes sent so far, for whoever waits.
-pub type Progress = Arc<AtomicU64>;
+pub(crate) type Progress = Arc<AtomicU64>;
 
-pub struct Upload {
+pub(crate) struct Upload {
     body: BodyStream,
     left: u64,
     progress: Progress,
 }
 
 impl Upload {
-    pub fn new(body: BodyStream, limit: u64) -> (Upload, Progress) {
+    pub(crate) fn new(body: BodyStream, limit: u64) -> (Upload, Progress) {
         let progress = Progress::default();
         (Upload { body, left: limit, progress: progress.clone() }, progress)
     }

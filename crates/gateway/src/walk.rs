@@ -14,7 +14,7 @@ use crate::record::Trace;
 use crate::send::send;
 
 /// Step 8: the strategy decides which targets are tried, and in which order.
-pub async fn walk(gateway: &Gateway, plan: &Plan, call: Call, trace: &mut Trace) -> Result<Answer, Error> {
+pub(crate) async fn walk(gateway: &Gateway, plan: &Plan, call: Call, trace: &mut Trace) -> Result<Answer, Error> {
     match plan {
         Plan::Single(target) => leaf(gateway, target, call, trace).await,
     }

@@ -15,9 +15,13 @@ pub enum Phase {
 pub enum Verdict {
     Pass,
     /// Noted, and the call goes on.
-    Warn { check: String },
+    Warn {
+        check: String,
+    },
     /// The call ends here.
-    Deny { check: String },
+    Deny {
+        check: String,
+    },
 }
 
 /// The checks of one target, in order.

@@ -9,7 +9,7 @@ use hyper::body::Incoming;
 use tokio::sync::oneshot;
 
 use crate::BoxError;
-use crate::fake::Player;
+use crate::player::Player;
 
 type Polled = Poll<Option<Result<Frame<Bytes>, BoxError>>>;
 

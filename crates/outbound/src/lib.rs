@@ -12,6 +12,7 @@ mod connect;
 mod failure;
 pub mod fake;
 pub mod guard;
+mod player;
 
 pub use body::{Answer, Body};
 pub use client::{Outbound, Settings};

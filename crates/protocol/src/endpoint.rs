@@ -210,7 +210,8 @@ pub fn find(method: &str, tail: &str) -> &'static Endpoint {
         Some(trimmed) if !trimmed.is_empty() => trimmed,
         _ => tail,
     };
-    let served = |endpoint: &&Endpoint| (endpoint.method == "*" || endpoint.method == method) && fits(endpoint.path, tail);
+    let served =
+        |endpoint: &&Endpoint| (endpoint.method == "*" || endpoint.method == method) && fits(endpoint.path, tail);
     ALL.iter().find(served).unwrap_or(&ALL[ALL.len() - 1])
 }
 
@@ -247,7 +248,8 @@ mod tests {
 
     #[test]
     fn what_no_row_names_is_passed_through() {
-        for (method, path) in [("POST", "/some/new/thing"), ("PUT", "/chat/completions"), ("GET", "/"), ("HEAD", "/rerank")]
+        for (method, path) in
+            [("POST", "/some/new/thing"), ("PUT", "/chat/completions"), ("GET", "/"), ("HEAD", "/rerank")]
         {
             assert_eq!(find(method, path).family, Family::PassThrough, "{method} {path}");
         }

@@ -70,7 +70,8 @@ pub struct Edit {
 pub fn apply(body: &str, edits: &[Edit]) -> Result<String, Malformed> {
     let wanted: Vec<&str> = edits.iter().map(|edit| edit.field.as_str()).collect();
     let found = spans(body, &wanted)?;
-    let mut out = String::with_capacity(body.len() + edits.iter().map(|e| e.field.len() + e.value.len() + 4).sum::<usize>());
+    let mut out =
+        String::with_capacity(body.len() + edits.iter().map(|e| e.field.len() + e.value.len() + 4).sum::<usize>());
     let opening = body.find('{').map_or(body.len(), |at| at + 1);
     out.push_str(&body[..opening]);
     let empty = body[opening..].trim_start().starts_with('}');

@@ -43,9 +43,15 @@ pub enum Route<'p> {
     Ready,
     Metrics,
     /// An Admin API path; for paths under a version it is what follows the version.
-    Control { path: &'p str, versioned: bool },
+    Control {
+        path: &'p str,
+        versioned: bool,
+    },
     /// An inference call. `tail` is what is appended to the provider's base, byte for byte.
-    Inference { endpoint: &'static Endpoint, tail: &'p str },
+    Inference {
+        endpoint: &'static Endpoint,
+        tail: &'p str,
+    },
     /// Nothing of ours lives there.
     Outside,
     Refused(Ambiguous),

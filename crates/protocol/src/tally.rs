@@ -230,7 +230,8 @@ mod tests {
 
     #[test]
     fn usage_beside_a_choice_is_read_but_the_chunk_stays() {
-        let (tally, only) = chat(&[r#"{"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#]);
+        let (tally, only) =
+            chat(&[r#"{"choices":[{"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2}}"#]);
         assert_eq!((tally.usage, only), (Some(Usage { input: 1, output: 2 }), vec![false]));
     }
 

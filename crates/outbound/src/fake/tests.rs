@@ -1,13 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
+use bytes::Bytes;
 use http_body::Body as _;
 use http_body_util::BodyExt;
+use providers::mock::Step;
 use tokio::time::timeout;
 
 use super::*;
 
 fn script(content_type: &str, steps: Vec<Step>) -> Script {
-    let headers = vec![("content-type", content_type.to_owned())];
+    let headers = vec![("content-type".into(), content_type.to_owned())];
     Script { status: 200, headers, head_after: Some(Duration::ZERO), steps }
 }
 

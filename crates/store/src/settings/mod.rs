@@ -42,7 +42,10 @@ pub enum Change {
     Insert(Record),
     /// `version` is the one that was read; it is raised by one.
     Replace(Record),
-    Delete { kind: String, id: String },
+    Delete {
+        kind: String,
+        id: String,
+    },
 }
 
 /// One line of the change feed.
