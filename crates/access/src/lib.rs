@@ -4,7 +4,9 @@
 mod caller;
 mod keyring;
 mod master;
+mod mint;
 
 pub use caller::Caller;
 pub use keyring::{Found, Keyring};
 pub use master::{BadMaster, KeyHash, KeyHasher, Master, Vault, VaultError};
+pub use mint::{NewKey, fresh_key};

@@ -23,6 +23,8 @@ pub struct Limits {
     pub request_timeout: Duration,
     /// Longest silence inside an answer.
     pub idle_timeout: Duration,
+    /// Longest silence of a caller inside a body that is held.
+    pub body_timeout: Duration,
 }
 
 pub struct Gateway {

@@ -62,7 +62,7 @@ async fn rehearse(gateway: &Gateway, outgoing: Outgoing, id: &str) -> Result<Res
     let body = match body {
         Body::Empty => bytes::Bytes::new(),
         Body::Full(bytes) => bytes,
-        Body::Stream(stream) => collect(stream, gateway.limits.json_bytes).await?,
+        Body::Stream(stream) => collect(stream, &gateway.limits).await?,
     };
     let ask = mock::Ask {
         method: head.method.as_str(),

@@ -10,10 +10,11 @@ use protocol::body::{self, BadBody};
 use protocol::endpoint::{Body, Manner};
 use protocol::error::{Code, Refusal};
 use protocol::headers::{Ask, Asked};
+use tokio::time::timeout;
 
 use crate::call::{BodyStream, Call, CallBody, Incoming};
 use crate::error::Error;
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Limits};
 use crate::upload::TooLarge;
 
 /// How often a call may come through this gateway: the third time is a loop.
@@ -101,12 +102,12 @@ pub(crate) async fn understand(gateway: &Gateway, incoming: Incoming) -> Result<
         forward_headers: text(Ask::ForwardHeaders)?
             .map(|names| protocol::headers::list(&names).into_iter().map(str::to_owned).collect()),
     };
-    let timeout = timeout(&asked);
+    let timeout = asked_timeout(&asked);
     let body = match incoming.endpoint.body {
         _ if incoming.body.is_end_stream() && incoming.endpoint.body != Body::Json => CallBody::Empty,
         Body::Json => {
             media_type(&incoming.headers, |kind| kind == "application/json" || kind.ends_with("+json"))?;
-            json(gateway.limits.json_bytes, &incoming.headers, incoming.body).await?
+            json(&gateway.limits, &incoming.headers, incoming.body).await?
         }
         Body::Form => {
             media_type(&incoming.headers, |kind| kind == "multipart/form-data" || kind.starts_with("audio/"))?;
@@ -119,7 +120,7 @@ pub(crate) async fn understand(gateway: &Gateway, incoming: Incoming) -> Result<
 }
 
 /// Zero and what is not a number are as good as no limit.
-fn timeout(asked: &Asked<'_>) -> Option<Duration> {
+fn asked_timeout(asked: &Asked<'_>) -> Option<Duration> {
     let milliseconds: u64 = asked.text(Ask::RequestTimeout).ok().flatten()?.parse().ok()?;
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }
@@ -134,12 +135,12 @@ fn media_type(headers: &HeaderMap, fits: impl Fn(&str) -> bool) -> Result<(), Re
     Err(refusal.because(format!("this endpoint does not take `{kind}`")))
 }
 
-async fn json(limit: u64, headers: &HeaderMap, body: BodyStream) -> Result<CallBody, Error> {
+async fn json(limits: &Limits, headers: &HeaderMap, body: BodyStream) -> Result<CallBody, Error> {
     if headers.get(CONTENT_ENCODING).is_some_and(|value| value != "identity") {
         let message = "a compressed JSON body cannot be looked at; send it without `content-encoding`";
         return Err(Refusal::new(Code::InvalidRequest, message).into());
     }
-    let bytes = collect(body, limit).await?;
+    let bytes = collect(body, limits).await?;
     let facts = body::facts(&bytes).map_err(bad_body)?;
     Ok(CallBody::Json { bytes, facts })
 }
@@ -153,9 +154,11 @@ fn bad_body(bad: BadBody) -> Refusal {
 }
 
 /// Reads a body whole. One that came in one piece is not copied.
-pub(crate) async fn collect(mut body: BodyStream, limit: u64) -> Result<Bytes, Error> {
+pub(crate) async fn collect(mut body: BodyStream, limits: &Limits) -> Result<Bytes, Error> {
+    let limit = limits.json_bytes;
     let mut whole = Gathered::Nothing;
-    while let Some(frame) = body.frame().await {
+    let stalled = |_| Refusal::new(Code::Timeout, "the body of the request did not go on in time");
+    while let Some(frame) = timeout(limits.body_timeout, body.frame()).await.map_err(stalled)? {
         let frame = frame.map_err(|error| match error.downcast_ref::<TooLarge>() {
             Some(_) => too_large(limit),
             None => Refusal::new(Code::InvalidRequest, "the body broke off before its end"),

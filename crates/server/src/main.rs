@@ -1,1 +1,68 @@
-fn main() {}
+//! Gatehouse: the program. `compose.rs` builds the house, `config.rs` reads the settings.
+
+mod bootstrap;
+mod check;
+mod cli;
+mod compose;
+mod config;
+mod data;
+mod keys;
+mod listen;
+mod logs;
+mod metrics;
+mod screen;
+mod world;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+
+use cli::{Cli, Command, Mock};
+use config::Config;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            #[expect(clippy::print_stderr, reason = "the last word of a program that could not do what it was asked")]
+            {
+                eprintln!("gatehouse: {error:#}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("no threads can be had")?;
+    let done = match &cli.command {
+        Some(Command::Mock(mock)) => runtime.block_on(play(mock)),
+        command => {
+            let config = Config::load(&cli.flags())?;
+            match command {
+                Some(Command::Keys(keys)) => runtime.block_on(keys::run(&config, keys)),
+                Some(Command::Check) => runtime.block_on(check::run(&config)),
+                _ => {
+                    let _logs = logs::Logs::start(&config)?;
+                    runtime.block_on(compose::serve(&config))
+                }
+            }
+        }
+    };
+    // What is still in flight has had its time.
+    runtime.shutdown_background();
+    done
+}
+
+async fn play(mock: &Mock) -> Result<()> {
+    let socket = listen::bind(mock.listen).await?;
+    let address = socket.local_addr()?;
+    #[expect(clippy::print_stdout, reason = "what the command was asked for")]
+    {
+        println!("The mock provider is ready: http://{address}/v1 (calls: http://{address}/__mock/calls)");
+    }
+    testkit::serve(socket, async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await?;
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! The command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::config::Flags;
+
+/// An open AI gateway with its own control plane, in one binary.
+///
+/// Without a command it serves: on 127.0.0.1:8787, with its data in your data home, and with a built-in provider
+/// (`mock`) that needs neither key nor network. The first start makes an admin key and a workspace key, keeps them in
+/// `first-keys` in the data folder, and prints a `curl` command to try.
+#[derive(Debug, Parser)]
+#[command(name = "gatehouse", version, max_term_width = 100, subcommand_value_name = "COMMAND", after_help = EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Address and port to serve on [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  gatehouse                                     serve with the defaults
+  gatehouse serve --listen 0.0.0.0:8787         serve for other machines, too
+  gatehouse keys create --name ci --expires 90d make a workspace key
+  gatehouse check                               would it start? with which settings?
+  gatehouse mock --listen 127.0.0.1:9999        play a provider, for tests
+
+Call it like the provider itself, with a key and the provider's name in headers:
+  curl http://127.0.0.1:8787/v1/chat/completions -H 'x-gateway-api-key: KEY' \\
+    -H 'x-gateway-provider: openai' -H 'Authorization: Bearer PROVIDER_KEY' \\
+    -H 'content-type: application/json' -d '{\"model\":\"gpt-4o\",\"messages\":[…]}'
+
+Settings: defaults < file < environment < flags. `config.default.toml` lists all of them.";
+
+#[derive(Debug, Args)]
+pub(crate) struct Common {
+    /// Folder in which everything is kept; made where missing [default: `gatehouse` in your data home]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data: Option<PathBuf>,
+    /// Settings file [default: gatehouse.toml in the data folder, if it is there]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) config: Option<PathBuf>,
+    /// One setting, for instance `--set log.level=debug`; may be given again
+    #[arg(long, value_name = "KEY=VALUE", global = true)]
+    pub(crate) set: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve (what happens without a command)
+    Serve(Serve),
+    /// Play a provider over HTTP: OpenAI's shapes, exact usage, faults on demand
+    #[command(after_help = MOCK)]
+    Mock(Mock),
+    /// Make, list and revoke API keys; a running server notices within two seconds
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Say whether a server would start with these settings, and which are not the defaults
+    Check,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Serve {
+    /// Address and port to serve on [default: 127.0.0.1:8787]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Mock {
+    /// Address and port to serve on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9999")]
+    pub(crate) listen: SocketAddr,
+}
+
+const MOCK: &str = "\
+The model decides what is answered:
+  echo                repeats the last user message
+  lorem-N             N tokens
+  cent                every call costs exactly one cent
+  fault-STATUS        answers with that status, for instance fault-429
+  fault-slow-MS       waits so long between chunks
+  fault-cut-CHUNKS    breaks off after so many chunks
+  fault-hang          never answers
+
+Headers of a request may ask for more (x-mock-status, x-mock-delay-ms, …); GET /__mock/calls tells what was received.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Make a key and print it, once
+    Create(CreateKey),
+    /// List keys, never their text
+    List(ListKeys),
+    /// End a key
+    Revoke(RevokeKey),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CreateKey {
+    /// What it is for
+    #[arg(long, default_value = "Made on the command line")]
+    pub(crate) name: String,
+    /// Workspace keys call models, admin keys administer, user keys act as the owner
+    #[arg(long, value_enum, default_value_t = KeyKind::Workspace)]
+    pub(crate) kind: KeyKind,
+    /// What it may do, for instance completions.write,models.list [default: all its kind may hold]
+    #[arg(long, value_delimiter = ',')]
+    pub(crate) scopes: Vec<String>,
+    /// When it ends: 90d, 12h, 2027-01-31, 2027-01-31T12:00:00Z [default: never]
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) expires: Option<String>,
+    /// Id or slug of its workspace [default: the first workspace]
+    #[arg(long)]
+    pub(crate) workspace: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyKind {
+    Admin,
+    Workspace,
+    User,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListKeys {
+    /// Also those that were revoked
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeKey {
+    /// Its id or name (`gatehouse keys list`)
+    pub(crate) key: String,
+}
+
+impl Cli {
+    pub(crate) fn flags(&self) -> Flags<'_> {
+        let listen = match &self.command {
+            Some(Command::Serve(serve)) => serve.listen.as_ref().or(self.listen.as_ref()),
+            _ => self.listen.as_ref(),
+        };
+        Flags {
+            config: self.common.config.as_deref(),
+            data: self.common.data.as_deref(),
+            listen: listen.map(String::as_str),
+            set: &self.common.set,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound_and_help_names_every_command() {
+        Cli::command().debug_assert();
+        let help = Cli::command().render_long_help().to_string();
+        for command in ["serve", "mock", "keys", "check", "--data", "--listen"] {
+            assert!(help.contains(command), "{command}");
+        }
+    }
+
+    #[test]
+    fn without_a_command_it_serves_with_the_same_flags() {
+        let listen = |line: &[&str]| Cli::parse_from(line).flags().listen.map(str::to_owned);
+        assert_eq!(listen(&["gatehouse", "--listen", "a:1"]), Some("a:1".into()));
+        assert_eq!(listen(&["gatehouse", "serve", "--listen", "a:2"]), Some("a:2".into()));
+        assert!(Cli::try_parse_from(["gatehouse", "--wrong"]).is_err());
+    }
+}

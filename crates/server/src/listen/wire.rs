@@ -1,0 +1,209 @@
+//! A client's connection, watched: what the HTTP library refuses by itself gets a body in our shape, and a request that
+//! never gets complete does not keep its connection.
+
+use std::io::{Error, ErrorKind, IoSlice, Result};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Buf, Bytes};
+use gateway::ReplyBody;
+use http_body::{Body, Frame, SizeHint};
+use outbound::BoxError;
+use protocol::error::{Code, Refusal};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// Whoever holds a clone of it is an exchange under way on the connection.
+#[derive(Clone, Default)]
+pub(super) struct Exchanges(Arc<()>);
+
+impl Exchanges {
+    /// None besides the connection's own two holders: its service and its wire.
+    fn none(&self) -> bool {
+        Arc::strong_count(&self.0) <= 2
+    }
+}
+
+/// An answer's body; the exchange lasts as long as it does.
+pub(super) struct Sent {
+    pub(super) body: ReplyBody,
+    pub(super) _exchange: Exchanges,
+}
+
+impl Body for Sent {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<std::result::Result<Frame<Bytes>, BoxError>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+pub(super) struct Wire<S> {
+    socket: S,
+    exchanges: Exchanges,
+    headers: Duration,
+    idle: Duration,
+    waiting: Waiting,
+    /// Set once for each wait that is longer than the one before, and only looked at again when it fires.
+    timer: Option<Pin<Box<Sleep>>>,
+    /// Our words in place of the library's, not yet sent.
+    instead: Option<Bytes>,
+}
+
+/// What the client owes us, and since when.
+#[derive(Clone, Copy)]
+enum Waiting {
+    Nothing,
+    /// A first byte of a next request.
+    Request(Instant),
+    /// The rest of its headers.
+    Headers(Instant),
+}
+
+impl<S> Wire<S> {
+    pub(super) fn new(socket: S, exchanges: Exchanges, headers: Duration, idle: Duration) -> Wire<S> {
+        Wire { socket, exchanges, headers, idle, waiting: Waiting::Nothing, timer: None, instead: None }
+    }
+
+    /// Whether the client has let us wait too long.
+    fn overdue(&mut self, cx: &mut Context<'_>) -> bool {
+        let end = match self.waiting {
+            Waiting::Nothing => return false,
+            Waiting::Request(since) => since + self.idle,
+            Waiting::Headers(since) => since + self.headers,
+        };
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(end)));
+        if end < timer.deadline() {
+            timer.as_mut().reset(end);
+        }
+        loop {
+            if timer.as_mut().poll(cx).is_pending() {
+                return false;
+            }
+            if Instant::now() >= end {
+                return true;
+            }
+            timer.as_mut().reset(end);
+        }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+        let polled = Pin::new(&mut self.socket).poll_read(cx, buffer);
+        if !self.exchanges.none() {
+            self.waiting = Waiting::Nothing;
+            return polled;
+        }
+        match (polled, self.waiting) {
+            (Poll::Ready(read), Waiting::Headers(_)) => Poll::Ready(read),
+            (Poll::Ready(read), _) => {
+                self.waiting = Waiting::Headers(Instant::now());
+                Poll::Ready(read)
+            }
+            (Poll::Pending, waiting) => {
+                if matches!(waiting, Waiting::Nothing) {
+                    self.waiting = Waiting::Request(Instant::now());
+                }
+                if !self.overdue(cx) {
+                    return Poll::Pending;
+                }
+                match self.waiting {
+                    // As if the client had closed: nothing is lost.
+                    Waiting::Request(_) | Waiting::Nothing => Poll::Ready(Ok(())),
+                    Waiting::Headers(_) => Poll::Ready(Err(Error::new(
+                        ErrorKind::TimedOut,
+                        "the request's headers did not get complete in time",
+                    ))),
+                }
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Wire<S> {
+    /// Sends our words until they are through. `Ready(Ok)` then counts for the whole of the library's.
+    fn poll_instead(&mut self, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        while let Some(bytes) = &mut self.instead {
+            let written = std::task::ready!(Pin::new(&mut self.socket).poll_write(cx, bytes))?;
+            if written == 0 {
+                return Poll::Ready(Err(ErrorKind::WriteZero.into()));
+            }
+            bytes.advance(written);
+            if bytes.is_empty() {
+                self.instead = None;
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn is_librarys_own(&self, bytes: &[u8]) -> bool {
+        bytes.starts_with(b"HTTP/1.1 4") && self.exchanges.none() && bytes.ends_with(b"\r\n\r\n")
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+        if self.instead.is_none() && !self.is_librarys_own(bytes) {
+            return Pin::new(&mut self.socket).poll_write(cx, bytes);
+        }
+        if self.instead.is_none() {
+            self.instead = Some(in_our_shape(bytes));
+        }
+        self.poll_instead(cx).map_ok(|()| bytes.len())
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        match slices {
+            [only] => self.poll_write(cx, only),
+            _ => Pin::new(&mut self.socket).poll_write_vectored(cx, slices),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+}
+
+/// The library refuses what it cannot read before any of our code sees it, with a status and nothing else.
+fn in_our_shape(bytes: &[u8]) -> Bytes {
+    let status_line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let status_line = String::from_utf8_lossy(status_line);
+    let refusal = match status_line.contains(" 431") {
+        true => Refusal::new(Code::HeadersTooLarge, "the request has too many or too large headers"),
+        false => {
+            Refusal::new(Code::InvalidRequest, "the request is not valid HTTP; look at its request line and headers")
+        }
+    };
+    let body = refusal.inference_body().to_string();
+    let length = body.len();
+    Bytes::from(format!(
+        "{status_line}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    ))
+}
