@@ -29,15 +29,17 @@ pub fn uuid_v4(mut random: [u8; 16]) -> String {
 
 fn hyphenated(bytes: &[u8; 16]) -> String {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut text = String::with_capacity(36);
+    let mut text = [b'-'; 36];
+    let mut place = 0;
     for (at, byte) in bytes.iter().enumerate() {
         if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
+            place += 1;
         }
-        text.push(HEX[usize::from(byte >> 4)] as char);
-        text.push(HEX[usize::from(byte & 15)] as char);
+        text[place] = HEX[usize::from(byte >> 4)];
+        text[place + 1] = HEX[usize::from(byte & 15)];
+        place += 2;
     }
-    text
+    String::from_utf8_lossy(&text).into_owned()
 }
 
 /// A fresh version 4 id.

@@ -25,7 +25,7 @@ use crate::plan::Target;
 const HELD: usize = 256 * 1024;
 
 /// An answer on its way to the caller.
-pub struct Answer {
+pub(crate) struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: AnswerBody,
@@ -35,7 +35,7 @@ pub struct Answer {
     pub cache_status: HeaderValue,
 }
 
-pub enum AnswerBody {
+pub(crate) enum AnswerBody {
     Whole(Bytes),
     Stream(Passing),
 }
@@ -68,16 +68,16 @@ pub(crate) async fn decode(
 ) -> Result<Answer, Error> {
     let (head, body) = response.into_parts();
     let spoken = expected.endpoint.manner == Manner::Spoken;
-    let mut headers = passed_on(gateway, &head.headers, spoken);
     let slug = target.provider.slug;
     let mut tally = Tally::new(Format::of(expected.endpoint.family));
-    let sse = is_sse(&head.headers);
-    let encoded = head.headers.contains_key(CONTENT_ENCODING);
+    let mut headers = passed_on(gateway, head.headers, spoken);
+    let sse = is_sse(&headers);
+    let encoded = headers.contains_key(CONTENT_ENCODING);
     let plan = if sse || !spoken || expected.head_only || encoded {
         Hold::No
     } else if !head.status.is_success() {
         Hold::Error
-    } else if is_json(&head.headers) || speaks_json(expected) {
+    } else if is_json(&headers) || speaks_json(expected) {
         Hold::Json
     } else {
         Hold::No
@@ -188,20 +188,23 @@ fn is_json(headers: &HeaderMap) -> bool {
     headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
 }
 
-/// The provider's headers that the caller may see.
-fn passed_on(gateway: &Gateway, from: &HeaderMap, spoken: bool) -> HeaderMap {
-    let named = named_in_connection(from);
-    let mut headers = HeaderMap::with_capacity(from.len() + 16);
-    for (name, value) in from {
+/// The provider's headers that the caller may see, with room for ours.
+fn passed_on(gateway: &Gateway, mut headers: HeaderMap, spoken: bool) -> HeaderMap {
+    let named = named_in_connection(&headers);
+    let unwanted = |name: &&HeaderName| {
         let text = name.as_str();
-        let ours = gateway.prefixes.strip(text).is_some()
+        gateway.prefixes.strip(text).is_some()
             || text.starts_with("access-control-")
-            || *name == STRICT_TRANSPORT_SECURITY;
-        let cookie = spoken && *name == SET_COOKIE;
-        if !ours && !cookie && !is_hop_by_hop(name) && !named.contains(name) {
-            headers.append(name.clone(), value.clone());
-        }
+            || **name == STRICT_TRANSPORT_SECURITY
+            || (spoken && **name == SET_COOKIE)
+            || is_hop_by_hop(name)
+            || named.contains(name)
+    };
+    let unwanted: Vec<HeaderName> = headers.keys().filter(unwanted).cloned().collect();
+    for name in unwanted {
+        headers.remove(name);
     }
+    headers.reserve(16);
     headers
 }
 

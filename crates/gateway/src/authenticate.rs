@@ -58,8 +58,7 @@ fn unknown() -> Refusal {
 
 /// The text presented as a key for us.
 fn presented(gateway: &Gateway, incoming: &Incoming) -> Option<String> {
-    let asked = gateway.prefixes.read(&incoming.headers);
-    if let Some(value) = asked.value(Ask::ApiKey) {
+    if let Some(value) = incoming.asked.value(Ask::ApiKey) {
         return value.to_str().ok().map(|text| text.trim().to_owned());
     }
     let anthropic = incoming.endpoint.family == Family::Messages;

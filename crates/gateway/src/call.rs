@@ -9,6 +9,7 @@ use http::{HeaderMap, Method};
 use outbound::BoxError;
 use protocol::body::Facts;
 use protocol::endpoint::Endpoint;
+use protocol::headers::Asked;
 
 /// A request's body while it still is on its way.
 pub(crate) type BodyStream = Pin<Box<dyn http_body::Body<Data = Bytes, Error = BoxError> + Send>>;
@@ -21,6 +22,8 @@ pub struct Incoming {
     pub tail: String,
     pub query: Option<String>,
     pub headers: HeaderMap,
+    /// What headers of ours say.
+    pub asked: Asked,
     pub body: BodyStream,
     pub peer: IpAddr,
 }

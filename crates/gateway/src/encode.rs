@@ -55,7 +55,7 @@ const PASSED: [HeaderName; 4] = [
 const KEPT_BACK: [HeaderName; 6] =
     [HOST, CONTENT_LENGTH, AUTHORIZATION, http::header::COOKIE, http::header::FORWARDED, http::header::EXPECT];
 
-pub(crate) fn encode(gateway: &Gateway, target: &Target, call: Call) -> Result<Outgoing, Error> {
+pub(crate) fn encode(gateway: &Gateway, target: &Target, call: Box<Call>) -> Result<Outgoing, Error> {
     let transport = match &target.host {
         Some(_) => Transport::Network,
         None => target.provider.transport,

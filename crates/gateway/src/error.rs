@@ -3,7 +3,7 @@
 use protocol::error::{Code, Refusal};
 
 #[derive(Debug)]
-pub enum Error {
+pub(crate) enum Error {
     /// The caller can mend it, or the provider could not be had: shown as it is.
     Refused(Refusal),
     /// We are broken: the cause is logged and never shown.
@@ -11,7 +11,7 @@ pub enum Error {
 }
 
 impl Error {
-    pub fn refusal(self, request_id: &str) -> Refusal {
+    pub(crate) fn refusal(self, request_id: &str) -> Refusal {
         match self {
             Error::Refused(refusal) => refusal,
             Error::Fault(cause) => {

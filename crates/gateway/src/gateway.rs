@@ -10,7 +10,7 @@ use outbound::Outbound;
 use parking_lot::RwLock;
 use protocol::headers::Prefixes;
 
-use crate::record::Recorder;
+use crate::line::Recorder;
 
 /// Bounds of one call.
 #[derive(Debug, Clone)]

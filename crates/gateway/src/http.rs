@@ -22,15 +22,17 @@ pub async fn handle(
     request: Request<Wire>,
 ) -> Response<ReplyBody> {
     let (head, body) = request.into_parts();
-    let incoming = Incoming {
+    // Boxed, as `Call` is: every step that takes it by value would otherwise hold its own copy inside the future.
+    let incoming = Box::new(Incoming {
         method: head.method,
         endpoint,
         tail,
         query: head.uri.query().map(str::to_owned),
+        asked: gateway.prefixes.read(&head.headers),
         headers: head.headers,
         body: Box::pin(body.map_err(Into::into)),
         peer,
-    };
+    });
     let reply = pipeline::handle(gateway, incoming).await;
     let mut response = Response::new(reply.body);
     *response.status_mut() = reply.status;

@@ -11,6 +11,7 @@ mod error;
 mod gateway;
 mod guard;
 pub mod http;
+mod line;
 mod pipeline;
 mod plan;
 mod record;
@@ -23,5 +24,5 @@ mod upload;
 mod walk;
 
 pub use gateway::{Gateway, Limits};
-pub use record::{Line, Outcome, Recorder};
+pub use line::{Line, Outcome, Recorder};
 pub use reply::ReplyBody;

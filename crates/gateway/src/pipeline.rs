@@ -11,21 +11,25 @@ use crate::call::Incoming;
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::record::Trace;
-use crate::reply::Reply;
+use crate::reply::{Reply, answered, refused};
 use crate::resolve::resolve;
 use crate::understand::{receive, understand};
 use crate::walk::walk;
 
 /// Answers one call and records it exactly once, however it ends.
-pub(crate) async fn handle(gateway: &Arc<Gateway>, incoming: Incoming) -> Reply {
+pub(crate) async fn handle(gateway: &Arc<Gateway>, incoming: Box<Incoming>) -> Reply {
     let mut trace = Trace::start(gateway, &incoming);
     match run(gateway, incoming, &mut trace).await {
-        Ok(answer) => trace.follow(answer),
-        Err(error) => trace.refuse(error),
+        Ok(answer) => answered(trace, answer),
+        Err(error) => refused(trace, error),
     }
 }
 
-async fn run(gateway: &Gateway, mut incoming: Incoming, trace: &mut Trace) -> Result<crate::answer::Answer, Error> {
+async fn run(
+    gateway: &Gateway,
+    mut incoming: Box<Incoming>,
+    trace: &mut Trace,
+) -> Result<crate::answer::Answer, Error> {
     receive(gateway, &incoming)?; //                                            1  size, loops
     let caller = authenticate(gateway, &mut incoming).await?; //                2  key → caller
     trace.called_by(&caller);

@@ -4,81 +4,18 @@
 use std::sync::Arc;
 
 use access::Caller;
-use bytes::Bytes;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use protocol::endpoint::Endpoint;
-use protocol::error::Refusal;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use protocol::headers::{Ask, Tell};
-use protocol::tally::{Tally, Usage};
+use protocol::tally::Tally;
 use tokio::time::Instant;
 
-use crate::answer::{Answer, AnswerBody};
 use crate::call::{Call, Incoming};
-use crate::error::Error;
 use crate::gateway::Gateway;
+use crate::line::{Line, Outcome};
 use crate::plan::Target;
-use crate::relay::Relay;
-use crate::reply::{Reply, ReplyBody};
-
-/// One finished call.
-#[derive(Debug)]
-pub struct Line {
-    pub request_id: String,
-    pub trace_id: HeaderValue,
-    pub organisation: Option<String>,
-    pub workspace: Option<String>,
-    pub key_id: Option<String>,
-    pub method: Method,
-    pub endpoint: &'static Endpoint,
-    pub provider: Option<&'static str>,
-    pub model: Option<String>,
-    pub status: u16,
-    pub outcome: Outcome,
-    pub usage: Option<Usage>,
-    pub seconds: f64,
-    pub seconds_to_first_byte: Option<f64>,
-    pub answer_bytes: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// The caller has the whole answer, whatever its status.
-    Done,
-    /// We said no.
-    Refused,
-    HungUp,
-    /// The provider's body broke off or ended too early.
-    Truncated,
-    Timeout,
-    /// The provider reported an error inside its stream.
-    StreamError,
-}
-
-impl Outcome {
-    pub const ALL: [Outcome; 6] =
-        [Outcome::Done, Outcome::Refused, Outcome::HungUp, Outcome::Truncated, Outcome::Timeout, Outcome::StreamError];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            Outcome::Done => "done",
-            Outcome::Refused => "refused",
-            Outcome::HungUp => "hung_up",
-            Outcome::Truncated => "truncated",
-            Outcome::Timeout => "timeout",
-            Outcome::StreamError => "stream_error",
-        }
-    }
-}
-
-/// Whoever keeps the lines. It must not wait.
-pub trait Recorder: Send + Sync {
-    fn begun(&self);
-    fn finished(&self, line: Line);
-}
 
 pub struct Trace {
-    gateway: Arc<Gateway>,
+    pub gateway: Arc<Gateway>,
     line: Option<Box<Line>>,
     started: Instant,
 }
@@ -92,7 +29,7 @@ impl Trace {
         let request_id = domain::ids::uuid_v7(gateway.world.now_ms(), id.try_into().unwrap_or_default());
         let line = Line {
             request_id,
-            trace_id: trace_id(gateway, &incoming.headers, trace.try_into().unwrap_or_default()),
+            trace_id: trace_id(incoming, trace.try_into().unwrap_or_default()),
             organisation: None,
             workspace: None,
             key_id: None,
@@ -139,55 +76,8 @@ impl Trace {
         });
     }
 
-    /// Step 19 and, when the body has gone, step 20.
-    pub fn follow(mut self, answer: Answer) -> Reply {
-        let Answer { status, mut headers, body, tally, provider, path, cache_status } = answer;
-        let gateway = self.gateway.clone();
-        self.name_call(&mut headers);
-        let tell =
-            |headers: &mut HeaderMap, tell: Tell, value: &HeaderValue| gateway.prefixes.tell(headers, tell, value);
-        tell(&mut headers, Tell::Provider, &HeaderValue::from_static(provider));
-        tell(&mut headers, Tell::LastUsedOptionIndex, &HeaderValue::from_static(path));
-        tell(&mut headers, Tell::CacheStatus, &cache_status);
-        tell(&mut headers, Tell::RetryAttemptCount, &HeaderValue::from_static("0"));
-        self.note(|line| line.status = status.as_u16());
-        let body = match body {
-            AnswerBody::Whole(bytes) => {
-                self.passes(bytes.len());
-                self.finish(Outcome::Done, Some(&tally));
-                ReplyBody::from(bytes)
-            }
-            AnswerBody::Stream(passing) => {
-                let idle = gateway.limits.idle_timeout;
-                ReplyBody::Relay(Box::new(Relay::new(passing, tally, idle, provider, self)))
-            }
-        };
-        Reply { status, headers, body }
-    }
-
-    /// A refusal in the contract's shape.
-    pub fn refuse(mut self, error: Error) -> Reply {
-        let refusal = error.refusal(self.request_id());
-        let mut headers = HeaderMap::with_capacity(16);
-        self.name_call(&mut headers);
-        let gateway = self.gateway.clone();
-        if let Some(provider) = refusal.provider {
-            gateway.prefixes.tell(&mut headers, Tell::Provider, &HeaderValue::from_static(provider));
-            gateway.prefixes.tell(&mut headers, Tell::RetryAttemptCount, &HeaderValue::from_static("0"));
-            gateway.prefixes.tell(&mut headers, Tell::LastUsedOptionIndex, &HeaderValue::from_static("config"));
-        }
-        if refusal.status() >= 500 {
-            gateway.prefixes.tell(&mut headers, Tell::GatewayException, &HeaderValue::from_static("true"));
-        }
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json;charset=UTF-8"));
-        self.note(|line| line.status = refusal.status());
-        let outcome = if refusal.code == protocol::error::Code::Timeout { Outcome::Timeout } else { Outcome::Refused };
-        let reply = refused(&refusal, headers);
-        self.finish(outcome, None);
-        reply
-    }
-
-    fn name_call(&self, headers: &mut HeaderMap) {
+    /// The names under which an answer can be found again.
+    pub fn name_call(&self, headers: &mut HeaderMap) {
         let Some(line) = &self.line else { return };
         self.gateway.prefixes.tell(headers, Tell::TraceId, &line.trace_id);
         if let Ok(id) = HeaderValue::from_str(&line.request_id) {
@@ -196,7 +86,7 @@ impl Trace {
         }
     }
 
-    fn note(&mut self, change: impl FnOnce(&mut Line)) {
+    pub fn note(&mut self, change: impl FnOnce(&mut Line)) {
         if let Some(line) = &mut self.line {
             change(line);
         }
@@ -221,20 +111,14 @@ impl Drop for Trace {
     }
 }
 
-fn refused(refusal: &Refusal, headers: HeaderMap) -> Reply {
-    let body = Bytes::from(refusal.inference_body().to_string());
-    let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    Reply { status, headers, body: body.into() }
-}
-
 /// The caller's trace id, the one in `traceparent`, or a new one.
-fn trace_id(gateway: &Gateway, headers: &HeaderMap, random: [u8; 16]) -> HeaderValue {
+fn trace_id(incoming: &Incoming, random: [u8; 16]) -> HeaderValue {
     const LONGEST: usize = 512;
-    let own = gateway.prefixes.read(headers).value(Ask::TraceId).cloned();
+    let own = incoming.asked.value(Ask::TraceId).cloned();
     if let Some(own) = own.filter(|value| !value.is_empty() && value.len() <= LONGEST) {
         return own;
     }
-    let parent = headers.get("traceparent").and_then(|value| value.to_str().ok());
+    let parent = incoming.headers.get("traceparent").and_then(|value| value.to_str().ok());
     let parent = parent.and_then(|text| text.split('-').nth(1)).filter(|id| id.len() == 32);
     match parent.and_then(|id| HeaderValue::from_str(id).ok()) {
         Some(id) => id,

@@ -17,7 +17,8 @@ use serde_json::json;
 use tokio::time::{Instant, Sleep};
 
 use crate::answer::{Events, Passing};
-use crate::record::{Outcome, Trace};
+use crate::line::Outcome;
+use crate::record::Trace;
 
 /// A partial event larger than this is no usage chunk and is not held back any longer.
 const HELD_BACK: usize = 64 * 1024;

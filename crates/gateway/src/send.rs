@@ -1,5 +1,6 @@
 //! Step 15: one call to one upstream, within its time.
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -24,14 +25,14 @@ pub(crate) async fn send(
 ) -> Result<Response<Answer>, Error> {
     let limit = target.timeout.unwrap_or(gateway.limits.request_timeout);
     let progress = outgoing.progress.clone();
-    let sent = async {
+    let sent = pin!(async {
         match outgoing.transport {
-            Transport::InProcess => rehearse(gateway, outgoing, trace.request_id()).await,
+            Transport::InProcess => Box::pin(rehearse(gateway, outgoing, trace.request_id())).await,
             Transport::Network => {
                 gateway.outbound.send(outgoing.request).await.map_err(|error| failed(gateway, target, error).into())
             }
         }
-    };
+    });
     match within(limit, progress.as_ref(), sent).await {
         Some(answered) => answered,
         None => {
@@ -42,8 +43,11 @@ pub(crate) async fn send(
 }
 
 /// Waits up to `limit`, counted anew whenever the upload has moved on.
-async fn within<T>(limit: Duration, progress: Option<&Progress>, work: impl Future<Output = T>) -> Option<T> {
-    let mut work = std::pin::pin!(work);
+async fn within<T>(
+    limit: Duration,
+    progress: Option<&Progress>,
+    mut work: Pin<&mut impl Future<Output = T>>,
+) -> Option<T> {
     let mut seen = 0;
     loop {
         match tokio::time::timeout(limit, work.as_mut()).await {

@@ -28,7 +28,7 @@ pub(crate) fn receive(gateway: &Gateway, incoming: &Incoming) -> Result<(), Refu
     if declared_length(&incoming.headers).is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
-    if hops(gateway, &incoming.headers) >= HOPS {
+    if hops(incoming) >= HOPS {
         let message = format!("the call came through this gateway {HOPS} times; a custom host leads back here");
         return Err(Refusal::new(Code::LoopDetected, message));
     }
@@ -51,9 +51,9 @@ fn too_large(limit: u64) -> Refusal {
     Refusal::new(Code::TooLarge, format!("Payload size exceeds the limit of {size}"))
 }
 
-fn hops(gateway: &Gateway, headers: &HeaderMap) -> usize {
-    let told = gateway.prefixes.read(headers).text(Ask::Hop).ok().flatten().and_then(|text| text.parse().ok());
-    let vias = headers.get_all(VIA).into_iter().filter_map(|value| value.to_str().ok());
+fn hops(incoming: &Incoming) -> usize {
+    let told = incoming.asked.text(Ask::Hop).ok().flatten().and_then(|text| text.parse().ok());
+    let vias = incoming.headers.get_all(VIA).into_iter().filter_map(|value| value.to_str().ok());
     let ours = vias.flat_map(|value| value.split(',')).filter(|via| via.trim() == OUR_VIA);
     ours.count().max(told.unwrap_or(0))
 }
@@ -77,9 +77,9 @@ const NOT_YET: &[(Ask, &str)] = &[
 ];
 
 /// Steps 5 and 7.
-pub(crate) async fn understand(gateway: &Gateway, incoming: Incoming) -> Result<(Call, Wishes), Error> {
-    let asked = gateway.prefixes.read(&incoming.headers);
-    if let Manner::NotYet(what) = incoming.endpoint.manner {
+pub(crate) async fn understand(gateway: &Gateway, incoming: Box<Incoming>) -> Result<(Box<Call>, Wishes), Error> {
+    let Incoming { method, endpoint, tail, query, headers, asked, body, .. } = *incoming;
+    if let Manner::NotYet(what) = endpoint.manner {
         return Err(Refusal::not_yet(what).into());
     }
     for (ask, what) in NOT_YET {
@@ -103,24 +103,23 @@ pub(crate) async fn understand(gateway: &Gateway, incoming: Incoming) -> Result<
             .map(|names| protocol::headers::list(&names).into_iter().map(str::to_owned).collect()),
     };
     let timeout = asked_timeout(&asked);
-    let body = match incoming.endpoint.body {
-        _ if incoming.body.is_end_stream() && incoming.endpoint.body != Body::Json => CallBody::Empty,
+    let body = match endpoint.body {
+        _ if body.is_end_stream() && endpoint.body != Body::Json => CallBody::Empty,
         Body::Json => {
-            media_type(&incoming.headers, |kind| kind == "application/json" || kind.ends_with("+json"))?;
-            json(&gateway.limits, &incoming.headers, incoming.body).await?
+            media_type(&headers, |kind| kind == "application/json" || kind.ends_with("+json"))?;
+            json(&gateway.limits, &headers, body).await?
         }
         Body::Form => {
-            media_type(&incoming.headers, |kind| kind == "multipart/form-data" || kind.starts_with("audio/"))?;
-            CallBody::Stream(incoming.body)
+            media_type(&headers, |kind| kind == "multipart/form-data" || kind.starts_with("audio/"))?;
+            CallBody::Stream(body)
         }
-        Body::Any => CallBody::Stream(incoming.body),
+        Body::Any => CallBody::Stream(body),
     };
-    let Incoming { method, endpoint, tail, query, headers, .. } = incoming;
-    Ok((Call { method, endpoint, tail, query, headers, body, timeout }, wishes))
+    Ok((Box::new(Call { method, endpoint, tail, query, headers, body, timeout }), wishes))
 }
 
 /// Zero and what is not a number are as good as no limit.
-fn asked_timeout(asked: &Asked<'_>) -> Option<Duration> {
+fn asked_timeout(asked: &Asked) -> Option<Duration> {
     let milliseconds: u64 = asked.text(Ask::RequestTimeout).ok().flatten()?.parse().ok()?;
     (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
 }

@@ -14,14 +14,14 @@ use crate::record::Trace;
 use crate::send::send;
 
 /// Step 8: the strategy decides which targets are tried, and in which order.
-pub(crate) async fn walk(gateway: &Gateway, plan: &Plan, call: Call, trace: &mut Trace) -> Result<Answer, Error> {
+pub(crate) async fn walk(gateway: &Gateway, plan: &Plan, call: Box<Call>, trace: &mut Trace) -> Result<Answer, Error> {
     match plan {
         Plan::Single(target) => leaf(gateway, target, call, trace).await,
     }
 }
 
 /// One target, from the caller's request to the provider's answer.
-async fn leaf(gateway: &Gateway, target: &Target, call: Call, trace: &mut Trace) -> Result<Answer, Error> {
+async fn leaf(gateway: &Gateway, target: &Target, call: Box<Call>, trace: &mut Trace) -> Result<Answer, Error> {
     trace.tries(target);
     guard(&target.checks, Phase::Before)?; //                         11  checks on the request
     let outgoing = encode(gateway, target, call)?; //                 9, 10, 12, 13  credential, parameters, headers, URL

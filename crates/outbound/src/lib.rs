@@ -12,6 +12,7 @@ mod connect;
 mod failure;
 pub mod fake;
 pub mod guard;
+pub mod pieces;
 mod player;
 
 pub use body::{Answer, Body};

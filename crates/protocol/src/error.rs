@@ -172,6 +172,16 @@ mod tests {
     }
 
     #[test]
+    fn the_documentation_lists_every_code() {
+        let documented = include_str!("../../../docs/errors.md");
+        for code in Code::ALL {
+            let row = code.row();
+            let line = format!("| {} | `{}` | {} | {} |", row.status, row.wire, row.admin, row.says);
+            assert!(documented.contains(&line), "docs/errors.md lacks: {line}");
+        }
+    }
+
+    #[test]
     fn an_unknown_key_reads_as_the_contract_says() {
         let body = Refusal::new(Code::InvalidKey, "Invalid API Key").inference_body();
         assert_eq!(body["message"], "Gateway Error: Invalid API Key. Error Code: 03");

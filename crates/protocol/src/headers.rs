@@ -70,9 +70,10 @@ impl Prefixes {
         if prefixes.is_empty() {
             return Err("the list of header prefixes is empty; give at least `x-gateway-`".into());
         }
-        let name = |prefix: &str, text: &str| {
-            HeaderName::try_from(format!("{prefix}{text}"))
-                .map_err(|_| format!("`{prefix}` cannot begin a header name; use something like `x-gateway-`"))
+        // Leaked once for a process: a name of static text is cloned without counting references, on every answer.
+        let name = |prefix: &str, text: &str| match HeaderName::try_from(format!("{prefix}{text}")) {
+            Ok(name) => Ok(HeaderName::from_static(Box::leak(name.as_str().into()))),
+            Err(_) => Err(format!("`{prefix}` cannot begin a header name; use something like `x-gateway-`")),
         };
         for prefix in &prefixes {
             if prefix.len() < 3 || !prefix.ends_with('-') {
@@ -104,15 +105,15 @@ impl Prefixes {
     }
 
     /// Reads all headers of ours in one pass.
-    pub fn read<'h>(&self, headers: &'h HeaderMap) -> Asked<'h> {
-        let mut asked = Asked { values: [None; Ask::ALL.len()], rank: [u8::MAX; Ask::ALL.len()] };
+    pub fn read(&self, headers: &HeaderMap) -> Asked {
+        let mut asked = Asked { values: [const { None }; Ask::ALL.len()], rank: [u8::MAX; Ask::ALL.len()] };
         for (name, value) in headers {
             let name = name.as_str();
             let Some((rank, text)) = self.ranked(name) else { continue };
             if let Some(at) = Ask::ALL.iter().position(|ask| ask.text() == text)
                 && rank < asked.rank[at]
             {
-                asked.values[at] = Some(value);
+                asked.values[at] = Some(value.clone());
                 asked.rank[at] = rank;
             }
         }
@@ -127,18 +128,18 @@ impl Prefixes {
 
 /// What a request says through headers of ours. Where two prefixes differ, the earlier one in the list holds.
 #[derive(Debug)]
-pub struct Asked<'h> {
-    values: [Option<&'h HeaderValue>; Ask::ALL.len()],
+pub struct Asked {
+    values: [Option<HeaderValue>; Ask::ALL.len()],
     rank: [u8; Ask::ALL.len()],
 }
 
-impl<'h> Asked<'h> {
-    pub fn value(&self, ask: Ask) -> Option<&'h HeaderValue> {
-        self.values[ask as usize]
+impl Asked {
+    pub fn value(&self, ask: Ask) -> Option<&HeaderValue> {
+        self.values[ask as usize].as_ref()
     }
 
     /// The text of a header; `Err` when it is not UTF-8, `Ok(None)` when absent or empty.
-    pub fn text(&self, ask: Ask) -> Result<Option<&'h str>, Ask> {
+    pub fn text(&self, ask: Ask) -> Result<Option<&str>, Ask> {
         let Some(value) = self.value(ask) else { return Ok(None) };
         let text = std::str::from_utf8(value.as_bytes()).map_err(|_| ask)?.trim();
         Ok((!text.is_empty()).then_some(text))

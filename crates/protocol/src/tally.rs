@@ -4,7 +4,7 @@
 
 use std::sync::LazyLock;
 
-use memchr::memmem::Finder;
+use memchr::memmem::{Finder, FinderRev};
 use serde::Deserialize;
 
 use crate::endpoint::Family;
@@ -62,6 +62,7 @@ pub struct Tally {
 }
 
 static USAGE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"usage\""));
+static LAST_USAGE: LazyLock<FinderRev<'static>> = LazyLock::new(|| FinderRev::new(b"\"usage\""));
 static FINISH: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"finish_reason\""));
 static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"error\""));
 
@@ -126,13 +127,36 @@ impl Tally {
 
     /// Takes note of a whole JSON answer.
     pub fn whole(&mut self, body: &[u8]) {
-        if value_after(&USAGE, body) == Some(b'{')
+        if let Some(counts) = usage_near_the_end(body) {
+            self.usage = Some(counts.into());
+        } else if value_after(&USAGE, body) == Some(b'{')
             && let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(body)
         {
             self.usage = chunk.usage.map(Usage::from);
         }
         self.end = End::Terminal;
     }
+}
+
+/// The usage at the top level, if it is the last key of that name in the text. Most answers end with it, and what
+/// stands before need not be read.
+fn usage_near_the_end(body: &[u8]) -> Option<Counts> {
+    let key = LAST_USAGE.rfind(body)?;
+    let after = key + LAST_USAGE.needle().len();
+    let colon = after + body[after..].iter().position(|byte| !byte.is_ascii_whitespace())?;
+    if body[colon] != b':' {
+        return None;
+    }
+    let value = colon + 1;
+    let mut values = serde_json::Deserializer::from_slice(&body[value..]).into_iter::<Counts>();
+    let counts = values.next()?.ok()?;
+    let rest = &body[value + values.byte_offset()..];
+    if rest.len() > 1024 {
+        return None;
+    }
+    // If an object that is open in front of it is closed by it and nothing is left over, the key stood at the top level.
+    let closed: Vec<u8> = [b"{\"\":0", rest].concat();
+    serde_json::from_slice::<serde::de::IgnoredAny>(&closed).ok().map(|_| counts)
 }
 
 /// The first byte of the value that follows a key, at its last place in the text.
@@ -254,6 +278,28 @@ mod tests {
             tally.event(block.as_bytes());
         }
         assert_eq!((tally.usage, tally.end), (Some(Usage { input: 10, output: 25 }), End::Terminal));
+    }
+
+    #[test]
+    fn only_usage_at_the_top_level_of_a_whole_answer_counts() {
+        const TOP: &str = r#""usage": {"prompt_tokens":3,"completion_tokens":4,"details":{"usage":1}}"#;
+        const INNER: &str = r#"[{"usage":{"prompt_tokens":9,"completion_tokens":9}}]"#;
+        let top = Some(Usage { input: 3, output: 4 });
+        for (body, usage) in [
+            (format!(r#"{{"choices":[],{TOP}}}"#), top),
+            (format!(r#"{{"choices":[],{TOP},"tier":"x"}} "#), top),
+            (format!(r#"{{{TOP},"choices":{INNER}}}"#), top),
+            (format!(r#"{{{TOP},"kind":"usage","x":{{"prompt_tokens":9}}}}"#), top),
+            (format!(r#"{{{TOP},"text":"{}"}}"#, "x".repeat(2000)), top),
+            (format!(r#"{{"choices":{INNER}}}"#), None),
+            (format!(r#"{{"text":"{{{}}}"}}"#, TOP.replace('"', "\\\"")), None),
+            (r#"{"kind":"usage","x":{"prompt_tokens":9}}"#.to_owned(), None),
+            (r#"{"usage":null}"#.to_owned(), None),
+        ] {
+            let mut tally = Tally::new(Format::Chat);
+            tally.whole(body.as_bytes());
+            assert_eq!(tally.usage, usage, "{body}");
+        }
     }
 
     #[test]

@@ -68,7 +68,7 @@ async fn address(config: &Config) -> Result<String> {
 fn encryption(config: &Config) -> Result<String> {
     match config.tls()? {
         None => Ok("off".into()),
-        Some((cert, key)) => tls::acceptor(&cert, &key).map(|_| "certificate and key fit".into()),
+        Some(identity) => tls::acceptor(&identity).map(|_| "certificate and key fit".into()),
     }
 }
 

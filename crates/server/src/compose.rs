@@ -31,7 +31,7 @@ const POLL: Duration = Duration::from_millis(500);
 /// Serves until told to stop.
 pub(crate) async fn serve(config: &Config) -> Result<()> {
     let world: Arc<dyn World> = Arc::new(Real);
-    let tls = config.tls()?.map(|(cert, key)| tls::acceptor(&cert, &key)).transpose()?;
+    let tls = config.tls()?.map(|identity| tls::acceptor(&identity)).transpose()?;
     let outbound = outbound(config)?;
     let prefixes =
         Arc::new(Prefixes::new(&config.headers.prefixes).map_err(|bad| anyhow!("`headers.prefixes`: {bad}"))?);
@@ -83,9 +83,9 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
     let ended = tokio::select! {
         () = serving => Ok(()),
         () = async {
-            told.to_stop().await;
+            told.stop().await;
             stop.send(()).unwrap_or_default();
-            told.to_stop().await;
+            told.stop().await;
         } => Err(anyhow!("told to stop twice: calls in flight were cut off")),
     };
     watch.abort();
@@ -145,7 +145,7 @@ impl Told {
         Ok(Told { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
     }
 
-    async fn to_stop(&mut self) {
+    async fn stop(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

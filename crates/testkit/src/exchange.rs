@@ -1,7 +1,7 @@
 //! One request and its answer: read the body in passing, ask the script engine, play what it says.
 
 use std::io;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::{Method, Request, Response};
 use http_body_util::BodyExt;
@@ -16,7 +16,7 @@ use crate::player::Playing;
 const PARSED_BYTES: usize = 32 * 1024 * 1024;
 
 /// Errors end the connection: the caller has left, or there is nobody to tell.
-pub(crate) async fn answer(calls: &Calls, request: Request<Incoming>) -> io::Result<Response<Playing>> {
+pub(crate) async fn answer(calls: &Calls, now: i64, request: Request<Incoming>) -> io::Result<Response<Playing>> {
     let (head, body) = request.into_parts();
     if let Some((status, value)) = desk::answer(calls, &head) {
         return respond(json(status, value.to_string()), None);
@@ -27,7 +27,7 @@ pub(crate) async fn answer(calls: &Calls, request: Request<Incoming>) -> io::Res
     let content_type = head.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let (kept, receipt) = receive(body, Intake::new(content_type), room, &call).await?;
     let script = mock::answer_received(
-        &Ask { method, path, query: head.uri.query(), headers: &head.headers, body: &kept, id: call.id(), now: now() },
+        &Ask { method, path, query: head.uri.query(), headers: &head.headers, body: &kept, id: call.id(), now },
         &receipt,
     );
     drop(kept);
@@ -87,9 +87,4 @@ fn below_version(path: &str) -> &str {
         Some(rest) if rest.starts_with('/') => rest,
         _ => path,
     }
-}
-
-fn now() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }

@@ -3,8 +3,9 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use domain::ids::World;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
@@ -18,9 +19,14 @@ use crate::exchange;
 const STREAMS: u32 = 10_000;
 
 /// Serves until `shutdown` is done, then breaks every connection: some of them hang because they were asked to.
-pub async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()> + Send) -> io::Result<()> {
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let calls = Arc::new(Calls::new(format!("{:x}", started.as_micros())));
+pub async fn serve(
+    listener: TcpListener,
+    world: Arc<dyn World>,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    let mut series = [0; 8];
+    world.random(&mut series);
+    let calls = Arc::new(Calls::new(format!("{:x}", u64::from_be_bytes(series))));
     let mut connections = JoinSet::new();
     tokio::pin!(shutdown);
     loop {
@@ -29,7 +35,7 @@ pub async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()> + S
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {
                 Ok((socket, _)) => {
-                    connections.spawn(serve_connection(socket, calls.clone()));
+                    connections.spawn(serve_connection(socket, calls.clone(), world.clone()));
                 }
                 // Out of file descriptors: others must end first.
                 Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -38,12 +44,12 @@ pub async fn serve(listener: TcpListener, shutdown: impl Future<Output = ()> + S
     }
 }
 
-async fn serve_connection(socket: TcpStream, calls: Arc<Calls>) {
+async fn serve_connection(socket: TcpStream, calls: Arc<Calls>, world: Arc<dyn World>) {
     // Without this the kernel joins small events, and "chunk by chunk" would be a hope. Where it fails, only timing suffers.
     socket.set_nodelay(true).unwrap_or_default();
     let service = service_fn(move |request| {
-        let calls = calls.clone();
-        async move { exchange::answer(&calls, request).await }
+        let (calls, now) = (calls.clone(), world.now_ms() / 1000);
+        async move { exchange::answer(&calls, now, request).await }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // Callers that leave in crowds are what the mock is for, not an attack.

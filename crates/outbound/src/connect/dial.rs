@@ -12,6 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout};
 
 use crate::failure::Failure;
+use crate::pieces::{Room, joined};
 
 pub type Lookup<'a> = Pin<Box<dyn Future<Output = io::Result<Vec<SocketAddr>>> + Send + 'a>>;
 
@@ -58,7 +59,8 @@ pub(crate) struct Socket {
 
 impl Connection for Socket {
     fn connected(&self) -> Connected {
-        self.stream.connected().proxy(self.to_proxy)
+        // Without the addresses that a plain stream would add: they would be copied into every answer.
+        Connected::new().proxy(self.to_proxy)
     }
 }
 
@@ -78,7 +80,10 @@ impl AsyncWrite for Socket {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        match joined(bufs, &mut Room::default()) {
+            Some(whole) => Pin::new(&mut self.stream).poll_write(cx, whole),
+            None => Pin::new(&mut self.stream).poll_write_vectored(cx, bufs),
+        }
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,13 +1,16 @@
 use std::collections::HashMap;
 use std::collections::HashSet;
 
+use toml::Table;
+
+use super::sources::{BESIDE_DATA, DEFAULTS, SECRET, VARIABLES, leaves};
 use super::*;
 
 fn with(variables: &[(&str, &str)], flags: &Flags<'_>) -> Result<Config, String> {
     let mut variables: HashMap<String, String> =
         variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     variables.entry("HOME".into()).or_insert("/nowhere/home".into());
-    read(flags, &|name| variables.get(name).cloned()).map_err(|bad| bad.to_string())
+    Config::read(flags, &|name| variables.get(name).cloned()).map_err(|bad| bad.to_string())
 }
 
 fn file(text: &str) -> tempfile::NamedTempFile {

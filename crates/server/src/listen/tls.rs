@@ -7,13 +7,15 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-pub(crate) fn acceptor(cert: &[u8], key: &[u8]) -> Result<TlsAcceptor> {
-    let chain = CertificateDer::pem_slice_iter(cert).collect::<Result<Vec<_>, _>>();
+use crate::config::Identity;
+
+pub(crate) fn acceptor(identity: &Identity) -> Result<TlsAcceptor> {
+    let chain = CertificateDer::pem_slice_iter(&identity.cert).collect::<Result<Vec<_>, _>>();
     let chain = chain.context("`server.tls_cert` (TLS_CERT) holds something that is no certificate in PEM form")?;
     if chain.is_empty() {
         bail!("`server.tls_cert` (TLS_CERT) holds no certificate; it must be PEM text or a file with it");
     }
-    let key = PrivateKeyDer::from_pem_slice(key);
+    let key = PrivateKeyDer::from_pem_slice(&identity.key);
     let key = key.ok().context("`server.tls_key` (TLS_KEY) holds no private key in PEM form")?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let mut config = rustls::ServerConfig::builder_with_provider(provider)

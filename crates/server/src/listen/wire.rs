@@ -11,6 +11,7 @@ use bytes::{Buf, Bytes};
 use gateway::ReplyBody;
 use http_body::{Body, Frame, SizeHint};
 use outbound::BoxError;
+use outbound::pieces::{Room, joined};
 use protocol::error::{Code, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
@@ -172,9 +173,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<Result<usize>> {
-        match slices {
-            [only] => self.poll_write(cx, only),
-            _ => Pin::new(&mut self.socket).poll_write_vectored(cx, slices),
+        match joined(slices, &mut Room::default()) {
+            Some(whole) => self.poll_write(cx, whole),
+            None => Pin::new(&mut self.socket).poll_write_vectored(cx, slices),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Promises every backend of the settings keeps. Each is written once and run for each backend.
 
+#![expect(clippy::unwrap_used, reason = "every function here is a test, run by the macro at the end")]
+
 use serde_json::json;
 use store::{Audit, Change, Filter, Page, Record, Settings, SqlSettings, StoreError};
 

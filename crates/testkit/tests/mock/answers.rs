@@ -124,7 +124,7 @@ async fn shutdown_ends_the_server_although_a_call_hangs() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let served = tokio::spawn(testkit::serve(listener, async {
+    let served = tokio::spawn(testkit::serve(listener, std::sync::Arc::new(crate::rig::Noon), async {
         stopped.await.unwrap_or_default();
     }));
     let mut socket = tokio::net::TcpStream::connect(address).await.expect("a connection");

@@ -1,9 +1,12 @@
 //! A mock on a port of its own, and two ways to talk to it: a client, and bytes.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use domain::ids::World;
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
@@ -17,6 +20,20 @@ use tokio::net::{TcpListener, TcpStream};
 
 pub(crate) type Sent = UnsyncBoxBody<Bytes, std::io::Error>;
 
+/// Always the same second; chance counts up.
+pub(crate) struct Noon;
+
+impl World for Noon {
+    fn now_ms(&self) -> i64 {
+        1_800_000_000_000
+    }
+
+    fn random(&self, bytes: &mut [u8]) {
+        static NEXT: AtomicU8 = AtomicU8::new(1);
+        bytes.fill(NEXT.fetch_add(1, Ordering::Relaxed));
+    }
+}
+
 pub(crate) struct Mock {
     address: SocketAddr,
     client: Client<HttpConnector, Sent>,
@@ -26,7 +43,7 @@ impl Mock {
     pub(crate) async fn start() -> Mock {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("an address");
-        tokio::spawn(testkit::serve(listener, std::future::pending()));
+        tokio::spawn(testkit::serve(listener, Arc::new(Noon), std::future::pending()));
         Mock { address, client: Client::builder(TokioExecutor::new()).build_http() }
     }
 
