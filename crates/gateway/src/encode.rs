@@ -106,13 +106,14 @@ fn parameters(
 ) -> Result<Bytes, Error> {
     let overridden = |field: &str| target.overrides.iter().rfind(|edit| edit.field == field);
     expected.stream = overridden("stream").map_or(facts.stream, |edit| edit.value == "true");
-    let text = std::str::from_utf8(&bytes).map_err(|error| Error::Fault(format!("a checked body: {error}")))?;
     let counted = matches!(expected.endpoint.family, Family::Chat | Family::Completions);
     let wanted = expected.stream && counted && gateway.ask_for_usage && target.provider.stream_usage;
-    let usage = match wanted && overridden("stream_options").is_none() {
-        true => facts.ask_for_usage(text),
-        false => None,
-    };
+    let ask = wanted && overridden("stream_options").is_none();
+    if target.overrides.is_empty() && !ask {
+        return Ok(bytes);
+    }
+    let text = std::str::from_utf8(&bytes).map_err(|error| Error::Fault(format!("a checked body: {error}")))?;
+    let usage = if ask { facts.ask_for_usage(text) } else { None };
     expected.hide_usage = usage.is_some();
     if target.overrides.is_empty() && usage.is_none() {
         return Ok(bytes);

@@ -1,9 +1,12 @@
 //! Counts, for `/metrics`. Names are those of the contract where it names them, else they begin with `gatehouse_`.
 
-use std::sync::Mutex;
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use gateway::{Line, Outcome, Recorder};
+use parking_lot::RwLock;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::MetricType;
@@ -40,8 +43,8 @@ struct RouteLabels {
 }
 
 /// A sum under exactly its own name: the usual counter would add `_total`, which the contract's names do not have.
-#[derive(Debug, Default)]
-struct Sum(AtomicU64);
+#[derive(Debug, Clone, Default)]
+struct Sum(Arc<AtomicU64>);
 
 impl Sum {
     fn add(&self, number: u64) {
@@ -63,8 +66,21 @@ impl prometheus_client::metrics::TypedMetric for Sum {
     const TYPE: MetricType = MetricType::Unknown;
 }
 
+/// What one kind of call counts up. Found once for each kind: labels are text, and slow to look up.
+struct Handles {
+    calls: Sum,
+    seconds: Histogram,
+    milliseconds: Histogram,
+    prompt_tokens: Sum,
+    completion_tokens: Sum,
+}
+
+/// Provider, endpoint, status and outcome; all four are from tables, so a few words tell them apart.
+type Kind = (&'static str, &'static str, u16, Outcome);
+
 pub(crate) struct Metrics {
     registry: Mutex<Registry>,
+    kinds: RwLock<HashMap<Kind, Arc<Handles>, BuildHasherDefault<Places>>>,
     calls: Family<CallLabels, Sum>,
     seconds: Family<TimeLabels, Histogram, fn() -> Histogram>,
     milliseconds: Family<TimeLabels, Histogram, fn() -> Histogram>,
@@ -79,6 +95,7 @@ impl Metrics {
     pub(crate) fn new() -> Metrics {
         let metrics = Metrics {
             registry: Mutex::default(),
+            kinds: RwLock::default(),
             calls: Family::default(),
             seconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.005, 2.0, 16))),
             milliseconds: Family::new_with_constructor(|| Histogram::new(exponential_buckets(5.0, 2.0, 16))),
@@ -122,6 +139,25 @@ impl Metrics {
         self.registry.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
+    fn handles(&self, kind: Kind) -> Arc<Handles> {
+        if let Some(known) = self.kinds.read().get(&kind) {
+            return known.clone();
+        }
+        let (provider, endpoint, code, outcome) = kind;
+        let calls = CallLabels { provider, endpoint, code, outcome: outcome.name() };
+        let times = TimeLabels { provider, endpoint };
+        let tokens = |kind| self.tokens.get_or_create(&TokenLabels { provider, endpoint, kind }).clone();
+        let handles = Arc::new(Handles {
+            calls: self.calls.get_or_create(&calls).clone(),
+            seconds: self.seconds.get_or_create(&times).clone(),
+            milliseconds: self.milliseconds.get_or_create(&times).clone(),
+            prompt_tokens: tokens("prompt"),
+            completion_tokens: tokens("completion"),
+        });
+        self.kinds.write().insert(kind, handles.clone());
+        handles
+    }
+
     pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         match encode(&mut text, &self.registry()) {
@@ -139,6 +175,24 @@ impl Metrics {
     }
 }
 
+/// Mixes the few bytes of a kind; nobody outside chooses them.
+#[derive(Default)]
+struct Places(u64);
+
+impl Hasher for Places {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for eight in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..eight.len()].copy_from_slice(eight);
+            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517c_c1b7_2722_0a95);
+        }
+    }
+}
+
 impl Recorder for Metrics {
     fn begun(&self) {
         self.in_flight.inc();
@@ -146,19 +200,15 @@ impl Recorder for Metrics {
 
     fn finished(&self, line: Line) {
         self.in_flight.dec();
-        let (provider, endpoint) = (line.provider.unwrap_or("none"), line.endpoint.id);
-        let labels = CallLabels { provider, endpoint, code: line.status, outcome: line.outcome.name() };
-        self.calls.get_or_create(&labels).add(1);
-        let labels = TimeLabels { provider, endpoint };
-        self.seconds.get_or_create(&labels).observe(line.seconds);
+        let handles = self.handles((line.provider.unwrap_or("none"), line.endpoint.id, line.status, line.outcome));
+        handles.calls.add(1);
+        handles.seconds.observe(line.seconds);
         if let Some(first) = line.seconds_to_first_byte.filter(|_| line.provider.is_some()) {
-            self.milliseconds.get_or_create(&labels).observe(first * 1000.0);
+            handles.milliseconds.observe(first * 1000.0);
         }
         if let Some(usage) = line.usage {
-            let tokens = [("prompt", usage.input), ("completion", usage.output)];
-            for (kind, count) in tokens {
-                self.tokens.get_or_create(&TokenLabels { provider, endpoint, kind }).add(count);
-            }
+            handles.prompt_tokens.add(usage.input);
+            handles.completion_tokens.add(usage.output);
         }
         write(&line);
     }
