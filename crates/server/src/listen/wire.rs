@@ -79,6 +79,16 @@ impl<S> Wire<S> {
         Wire { socket, exchanges, headers, idle, waiting: Waiting::Nothing, timer: None, instead: None }
     }
 
+    /// Nobody tells us when an exchange ends: the library does not read again by itself. So we look from time to time,
+    /// and an idle connection lives between one and two times its limit.
+    fn look_again(&mut self, cx: &mut Context<'_>) {
+        let idle = self.idle;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(idle)));
+        while timer.as_mut().poll(cx).is_ready() {
+            timer.as_mut().reset(Instant::now() + idle);
+        }
+    }
+
     /// Whether the client has let us wait too long.
     fn overdue(&mut self, cx: &mut Context<'_>) -> bool {
         let end = match self.waiting {
@@ -107,6 +117,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
         let polled = Pin::new(&mut self.socket).poll_read(cx, buffer);
         if !self.exchanges.none() {
             self.waiting = Waiting::Nothing;
+            if polled.is_pending() {
+                self.look_again(cx);
+            }
             return polled;
         }
         match (polled, self.waiting) {
