@@ -15,6 +15,8 @@ use protocol::error::{Code, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::door::House;
+
 /// Whoever holds a clone of it is an exchange under way on the connection.
 #[derive(Clone, Default)]
 pub(super) struct Exchanges(Arc<()>);
@@ -54,6 +56,7 @@ impl Body for Sent {
 
 pub(super) struct Wire<S> {
     socket: S,
+    house: Arc<House>,
     exchanges: Exchanges,
     headers: Duration,
     idle: Duration,
@@ -75,8 +78,14 @@ enum Waiting {
 }
 
 impl<S> Wire<S> {
-    pub(super) fn new(socket: S, exchanges: Exchanges, headers: Duration, idle: Duration) -> Wire<S> {
-        Wire { socket, exchanges, headers, idle, waiting: Waiting::Nothing, timer: None, instead: None }
+    pub(super) fn new(
+        socket: S,
+        house: Arc<House>,
+        exchanges: Exchanges,
+        headers: Duration,
+        idle: Duration,
+    ) -> Wire<S> {
+        Wire { socket, house, exchanges, headers, idle, waiting: Waiting::Nothing, timer: None, instead: None }
     }
 
     /// Nobody tells us when an exchange ends: the library does not read again by itself. So we look from time to time,
@@ -175,7 +184,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
             return Pin::new(&mut self.socket).poll_write(cx, bytes);
         }
         if self.instead.is_none() {
-            self.instead = Some(in_our_shape(bytes));
+            self.instead = Some(in_our_shape(&self.house, bytes));
         }
         self.poll_instead(cx).map_ok(|()| bytes.len())
     }
@@ -205,7 +214,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
 }
 
 /// The library refuses what it cannot read before any of our code sees it, with a status and nothing else.
-fn in_our_shape(bytes: &[u8]) -> Bytes {
+fn in_our_shape(house: &House, bytes: &[u8]) -> Bytes {
     let status_line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let status_line = String::from_utf8_lossy(status_line);
     let refusal = match status_line.contains(" 431") {
@@ -215,8 +224,10 @@ fn in_our_shape(bytes: &[u8]) -> Bytes {
         }
     };
     let body = refusal.inference_body().to_string();
-    let length = body.len();
-    Bytes::from(format!(
-        "{status_line}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    ))
+    let mut answer = format!("{status_line}\r\ncontent-length: {}\r\nconnection: close\r\n", body.len()).into_bytes();
+    for (name, value) in &house.headers_of(&refusal) {
+        answer.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    answer.extend([b"\r\n", body.as_bytes()].concat());
+    Bytes::from(answer)
 }
