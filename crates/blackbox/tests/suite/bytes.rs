@@ -191,6 +191,41 @@ async fn a_large_answer_of_bytes_comes_whole() {
 }
 
 #[tokio::test]
+async fn a_head_tells_the_length_of_what_it_leaves_out() {
+    let scene = Scene::shared().await;
+    let answer = scene.openai("HEAD", "/v1/any/other").send().await.well();
+    assert!(answer.body.is_empty());
+    let told: usize = answer.header("content-length").parse().unwrap();
+    assert!(told > 100, "{answer:?}");
+}
+
+#[tokio::test]
+async fn many_calls_at_once_do_not_mix() {
+    let scene = Scene::shared().await;
+    let mut calls = Vec::new();
+    for n in 0..60 {
+        let said = format!("this is call number {n} and no other");
+        let call = scene.openai("POST", "/v1/chat/completions");
+        let call = if n % 2 == 0 { call.chat("echo", &said) } else { call.chat_stream("echo", &said) };
+        calls.push((n, said, tokio::spawn(call.send())));
+    }
+    for (n, said, call) in calls {
+        let answer = call.await.unwrap().well();
+        let heard = if n % 2 == 0 {
+            answer.said()
+        } else {
+            let text = answer.text();
+            let deltas = text.lines().filter_map(|line| line.strip_prefix("data: {")).filter_map(|rest| {
+                let chunk: serde_json::Value = serde_json::from_str(&format!("{{{rest}")).ok()?;
+                chunk["choices"][0]["delta"]["content"].as_str().map(str::to_owned)
+            });
+            deltas.collect()
+        };
+        assert_eq!(heard, said);
+    }
+}
+
+#[tokio::test]
 async fn every_status_of_another_path_passes_as_it_is() {
     let scene = Scene::shared().await;
     for status in [201, 202, 204, 206, 301, 304, 400, 401, 404, 409, 418, 429, 500, 503, 529, 599] {

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::client::Call;
-use crate::support::process::{path, run};
+use crate::support::process::{Process, binary, path, run};
 use crate::support::server::Server;
+use crate::support::{PATIENCE, eventually};
 
 fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("the file is there").permissions().mode() & 0o777
@@ -29,6 +30,47 @@ async fn keys_are_kept_in_files_that_only_their_user_reads() {
     }
     assert!(server.workspace_key().starts_with("ghk_ws_"));
     assert!(server.admin_key().starts_with("ghk_o_"));
+}
+
+#[tokio::test]
+async fn no_file_in_the_folder_can_be_read_by_others() {
+    let server = Server::start().await;
+    server.run(&["keys", "create"]).await.well();
+    let mut seen = 0;
+    for entry in std::fs::read_dir(server.folder()).unwrap() {
+        let path = entry.unwrap().path();
+        assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
+        seen += 1;
+    }
+    assert!(seen >= 4, "{seen} files");
+}
+
+#[tokio::test]
+async fn on_a_terminal_the_first_start_shows_the_keys_and_the_second_does_not() {
+    if Command::new("script").arg("--version").output().is_err() {
+        println!("there is no `script` on this machine to make a terminal with");
+        return;
+    }
+    let own = tempfile::tempdir().unwrap();
+    let data = own.path().join("data");
+    for first in [true, false] {
+        let serve = format!("exec '{}' serve --listen 127.0.0.1:0 --data '{}'", binary().display(), data.display());
+        let mut command = Command::new("script");
+        command.args(["-qec", &serve, "/dev/null"]).env_clear().envs(path());
+        let mut terminal = Process::spawn(command);
+        terminal.told("Stop with Ctrl-C").await;
+        let screen = terminal.stdout();
+        for name in ["admin", "workspace"] {
+            let key = std::fs::read_to_string(data.join("first-keys").join(name)).unwrap();
+            assert_eq!(screen.contains(key.trim()), first, "{name}: {screen}");
+        }
+        // The terminal goes, and the server with it.
+        drop(terminal);
+        eventually("the folder is free again", PATIENCE, async || {
+            std::fs::File::open(data.join("serve.lock")).unwrap().try_lock().ok()
+        })
+        .await;
+    }
 }
 
 #[tokio::test]

@@ -2,9 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::eventually;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+
 use crate::support::raw::Socket;
 use crate::support::scene::Scene;
+use crate::support::{eventually, unique};
 
 /// The promise is one second; a loaded machine gets three.
 const SLACK: Duration = Duration::from_secs(3);
@@ -51,6 +57,32 @@ async fn leaving_in_the_middle_of_an_upload_cancels_the_upstream_call() {
     let left = Instant::now();
     scene.mock.until(call.mark(), |call| call["state"] == "hung_up").await;
     assert!(left.elapsed() < SLACK, "after {:?}", left.elapsed());
+}
+
+#[tokio::test]
+async fn leaving_one_call_of_an_http_2_connection_cancels_that_one() {
+    let scene = Scene::shared().await;
+    let stream = TokioIo::new(TcpStream::connect(&scene.server.address).await.unwrap());
+    let (mut two, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), stream).await.unwrap();
+    tokio::spawn(connection);
+    let mut ask = |mark: &str| {
+        let uri = format!("http://{}/v1/chat/completions", scene.server.address);
+        let request = Request::builder().method("POST").uri(uri).header("authorization", format!("Bearer {mark}"));
+        let request = request.header("x-gateway-api-key", scene.server.workspace_key());
+        let request = request.header("x-gateway-provider", "openai").header("x-gateway-custom-host", scene.mock.base());
+        two.send_request(request.body(Full::new(Bytes::from(SLOW))).unwrap())
+    };
+    let (left, kept) = (unique("sk-left"), unique("sk-kept"));
+    let (leaving, staying) = (ask(&left), ask(&kept));
+    let mut leaving = leaving.await.unwrap().into_body();
+    let mut staying = staying.await.unwrap().into_body();
+    leaving.frame().await.unwrap().unwrap();
+    drop(leaving);
+    let start = Instant::now();
+    scene.mock.until(&left, |call| call["state"] == "hung_up").await;
+    assert!(start.elapsed() < SLACK, "after {:?}", start.elapsed());
+    staying.frame().await.unwrap().unwrap();
+    assert_eq!(scene.mock.only(&kept).await["state"], "running");
 }
 
 #[tokio::test]

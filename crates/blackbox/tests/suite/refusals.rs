@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::support::client::Call;
+use crate::support::client::{Answer, Call, Made, check_refusal};
+use crate::support::raw::{Socket, answer};
 use crate::support::scene::Scene;
 use crate::support::server::Server;
 
@@ -237,7 +238,7 @@ async fn json_above_its_limit_is_refused_declared_or_not() {
     let declared = scene.openai("POST", "/v1/chat/completions").json(large(1024 * 1024 + 1)).send().await;
     declared.refused(413, "payload_too_large", "Payload size exceeds the limit of 1MB");
     let chunked = scene.openai("POST", "/v1/chat/completions").header("content-type", "application/json");
-    let chunked = chunked.streamed(crate::support::client::Made { left: 1024 * 1024 + 1 }).send().await;
+    let chunked = chunked.streamed(Made { left: 1024 * 1024 + 1 }).send().await;
     chunked.refused(413, "payload_too_large", "Payload size exceeds the limit of 1MB");
     for answer in [&declared, &chunked] {
         assert!(scene.mock.calls(&answer.mark).await.is_empty());
@@ -258,7 +259,7 @@ async fn any_body_above_the_limit_for_all_is_refused_declared_or_not() {
     for path in ["/v1/any/other", "/v1/files"] {
         let declared = scene.openai("POST", path).body(vec![b'x'; 100_001]).send().await;
         declared.refused(413, "payload_too_large", "100000 bytes");
-        let chunked = scene.openai("POST", path).streamed(crate::support::client::Made { left: 100_001 }).send().await;
+        let chunked = scene.openai("POST", path).streamed(Made { left: 100_001 }).send().await;
         chunked.refused(413, "payload_too_large", "100000 bytes");
         scene.openai("POST", "/v1/any/other").body(vec![b'x'; 100_000]).send().await.well();
     }
@@ -317,7 +318,7 @@ async fn a_call_that_takes_too_long_is_a_408() {
 #[tokio::test]
 async fn time_limits_come_from_header_config_and_settings_in_this_order() {
     let scene = Scene::with(&[("REQUEST_TIMEOUT", "150")]).await;
-    let told = |answer: crate::support::client::Answer| answer.json()["error"]["message"].to_string();
+    let told = |answer: Answer| answer.json()["error"]["message"].to_string();
     assert!(told(scene.chat("fault-hang", "x").send().await).contains("150ms"));
     let config = json!({"provider": "openai", "custom_host": scene.mock.base(), "request_timeout": 120}).to_string();
     let by_config = || scene.chat("fault-hang", "x").header("x-gateway-config", &config);
@@ -340,15 +341,37 @@ async fn a_time_limit_does_not_end_a_stream_that_has_begun() {
 }
 
 #[tokio::test]
+async fn an_upload_outlives_the_time_limit_while_it_moves_and_not_when_it_stands_still() {
+    let scene = Scene::with(&[("REQUEST_TIMEOUT", "500")]).await;
+    let call = scene.openai("POST", "/v1/any/upload");
+    let head = call.written("").replace("content-length: 0", "content-length: 10");
+    let mut socket = Socket::open(&scene.server.address).await;
+    socket.say(&head).await;
+    for _ in 0..10 {
+        // Ten pieces over a second and a half.
+        assert!(!socket.closes_within(Duration::from_millis(150)).await, "{}", socket.text());
+        socket.say("x").await;
+    }
+    assert_eq!(answer(&mut socket).await.0, 200);
+    assert_eq!(scene.mock.only(call.mark()).await["received"], 10);
+
+    let mut socket = Socket::open(&scene.server.address).await;
+    socket.say(&head).await;
+    socket.say("xxx").await;
+    let (status, _, body) = answer(&mut socket).await;
+    assert_eq!(status, 408, "{body}");
+}
+
+#[tokio::test]
 async fn a_body_that_stops_coming_is_a_408() {
     let server = Server::with(&[("BODY_TIMEOUT", "200")]).await;
-    let mut socket = crate::support::raw::Socket::open(&server.address).await;
+    let mut socket = Socket::open(&server.address).await;
     let call = server.call("POST", "/v1/chat/completions").header("x-gateway-provider", "mock");
     socket.say(call.written("").replace("content-length: 0", "content-length: 100")).await;
     socket.say("{\"model\":").await;
-    let (status, _, body) = crate::support::raw::answer(&mut socket).await;
+    let (status, _, body) = answer(&mut socket).await;
     assert_eq!(status, 408, "{body}");
-    crate::support::client::check_refusal(&serde_json::from_str(&body).unwrap(), "request_timeout", "body");
+    check_refusal(&serde_json::from_str(&body).unwrap(), "request_timeout", "body");
 }
 
 #[tokio::test]

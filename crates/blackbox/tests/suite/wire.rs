@@ -196,12 +196,17 @@ async fn headers_that_drip_are_cut_off_as_well() {
 async fn a_connection_is_used_again_and_survives_a_pause_between_requests() {
     let server = Server::with(&[("HEADER_TIMEOUT", "300")]).await;
     let mut socket = Socket::open(&server.address).await;
-    for path in ["/health", "/v1/nothing", "/health"] {
-        socket.say(format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n")).await;
-        let (_, head, _) = answer(&mut socket).await;
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nhost: a\r\n\r\n");
+    let body = r#"{"model":"echo","messages":[{"role":"user","content":"x"}]}"#;
+    let chat = server.call("POST", "/v1/chat/completions").header("x-gateway-provider", "mock").written(body);
+    let slow = chat.replace("\"echo\"", "\"fault-slow-500\"").replace("content-length: 59", "content-length: 69");
+    for (request, expected) in [(get("/health"), 200), (get("/v1/nothing"), 401), (chat, 200), (slow, 200)] {
+        socket.say(&request).await;
+        let (status, head, body) = answer(&mut socket).await;
+        assert_eq!(status, expected, "{body}");
         assert!(!head.contains("connection: close"), "{head}");
         // Longer than headers may take: an idle connection owes none.
-        assert!(!socket.closes_within(Duration::from_millis(800)).await, "closed after {path}");
+        assert!(!socket.closes_within(Duration::from_millis(700)).await, "closed after {request}");
     }
 }
 
@@ -212,6 +217,28 @@ async fn an_idle_connection_is_closed_after_its_time() {
     socket.say("GET /health HTTP/1.1\r\nhost: a\r\n\r\n").await;
     answer(&mut socket).await;
     assert!(socket.closes_within(Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn a_connection_that_never_asks_is_closed_after_its_time() {
+    let server = Server::with(&[("KEEPALIVE_TIMEOUT", "300")]).await;
+    let mut socket = Socket::open(&server.address).await;
+    assert!(socket.closes_within(Duration::from_secs(5)).await);
+}
+
+#[tokio::test]
+async fn a_client_that_writes_all_before_it_reads_learns_that_it_was_too_much() {
+    let server = Server::with(&[("MAX_JSON_PAYLOAD_SIZE_IN_MB", "1")]).await;
+    let call = server.call("POST", "/v1/chat/completions").header("x-gateway-provider", "mock");
+    for size in [1_100_000, 8_000_000] {
+        let mut socket = Socket::open(&server.address).await;
+        let text = call.written(&"x".repeat(size));
+        for piece in text.as_bytes().chunks(64 * 1024) {
+            socket.drip(std::str::from_utf8(piece).unwrap()).await;
+        }
+        let (status, _, body) = answer(&mut socket).await;
+        assert_eq!(status, 413, "{body}");
+    }
 }
 
 #[tokio::test]
