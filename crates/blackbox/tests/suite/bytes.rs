@@ -53,12 +53,27 @@ async fn odd_json_reaches_the_provider_byte_for_byte() {
 #[tokio::test]
 async fn only_the_asked_field_of_a_stream_is_added_to_odd_json() {
     let scene = Scene::shared().await;
-    let body = "{ \"z\": 1e400, \"messages\" : [{\"role\":\"user\",\"content\":\"\\u0078\"}],\"stream\":true , \"model\":\"echo\"}";
+    let body = "{ \"z\": 1.50e+0, \"messages\" : [{\"role\":\"user\",\"content\":\"\\u0078\"}],\"stream\":true , \"model\":\"echo\"}";
     let answer = scene.openai("POST", "/v1/chat/completions").json(body).send().await;
     let heard = scene.mock.only(&answer.mark).await["body"].as_str().unwrap().to_owned();
     let added = "\"stream_options\":{\"include_usage\":true}";
     assert_eq!(heard.matches(added).count(), 1, "{heard}");
     let kept = heard.replace(&format!(",{added}"), "").replace(&format!("{added},"), "");
+    assert_eq!(kept, body);
+}
+
+#[tokio::test]
+async fn only_the_fields_a_config_forces_are_changed() {
+    let scene = Scene::shared().await;
+    let forced = json!({"model": "lorem-3", "seed": 7});
+    let config = json!({"provider": "openai", "custom_host": scene.mock.base(), "override_params": forced}).to_string();
+    let body = "{ \"model\" : \"echo\", \"z\":1.50e+0,\"messages\":[{\"role\":\"user\",\"content\":\"\\u0078\"}] }";
+    let call = scene.openai("POST", "/v1/chat/completions").json(body).header("x-gateway-config", &config);
+    let answer = call.send().await.well();
+    assert_eq!(answer.said(), "Lorem ipsum dolor");
+    let heard = scene.mock.only(&answer.mark).await["body"].as_str().unwrap().to_owned();
+    assert!(heard.contains("\"seed\":7"), "{heard}");
+    let kept = heard.replace(",\"seed\":7", "").replace("\"seed\":7,", "").replace("lorem-3", "echo");
     assert_eq!(kept, body);
 }
 

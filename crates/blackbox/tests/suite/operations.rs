@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::client::check_refusal;
 use crate::support::eventually;
+use crate::support::mock::Mock;
 use crate::support::raw::{Socket, answer, ask};
 use crate::support::scene::Scene;
 use crate::support::server::Server;
@@ -88,6 +89,33 @@ async fn each_call_leaves_one_line_of_json_with_its_ids() {
     }
     assert_eq!(bad["status"], 500, "{bad}");
     assert!(!scene.server.process.stderr().contains("never-in-a-log"));
+}
+
+#[tokio::test]
+async fn what_a_caller_sends_cannot_begin_a_line_of_the_log() {
+    for format in ["text", "json"] {
+        let server = Server::with(&[("LOG_FORMAT", format)]).await;
+        let call = server.chat("a\nforged line\r\n\u{1b}[31mred", "x").header("x-gateway-trace-id", "t\tt");
+        call.send().await.well();
+        server.process.signal("TERM");
+        let ran = server.process.ran().await.well();
+        assert!(ran.stderr.contains("forged line"), "{format}: {}", ran.stderr);
+        assert!(!ran.stderr.lines().any(|line| line.starts_with("forged")), "{format}: {}", ran.stderr);
+        assert!(!ran.stderr.contains('\u{1b}'), "{format}: {:?}", ran.stderr);
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_was_restarted_is_reached_again() {
+    let scene = Scene::with(&[]).await;
+    let address = scene.mock.address.clone();
+    scene.chat("echo", "before").send().await.well();
+    let Scene { server, mock } = scene;
+    drop(mock);
+    let scene = Scene { server, mock: Mock::at(&address).await };
+    for said in ["after", "and again"] {
+        assert_eq!(scene.chat("echo", said).send().await.well().said(), said);
+    }
 }
 
 #[tokio::test]

@@ -125,7 +125,6 @@ async fn play(level: &str) {
     for word in ["canary", &made] {
         assert_eq!(holding(scene.server.folder(), word), Vec::<String>::new(), "`{word}` is kept in clear");
     }
-    let folder = scene.server.folder().to_owned();
     let server = scene.server;
     server.process.signal("TERM");
     let ran = server.process.ran().await.well();
@@ -134,7 +133,6 @@ async fn play(level: &str) {
         let line = said.lines().find(|line| line.contains("canary") || line.contains(&made));
         assert!(line.is_none(), "{line:?}");
     }
-    drop(folder);
 }
 
 #[tokio::test]

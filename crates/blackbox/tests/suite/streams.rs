@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
+use crate::support::raw::Socket;
 use crate::support::scene::Scene;
 use crate::support::server::Server;
 
@@ -217,6 +218,27 @@ async fn half_of_an_answer_with_a_clean_end_is_a_502() {
     let scene = Scene::shared().await;
     let answer = scene.chat("fault-truncate", "one two three").send().await;
     answer.refused(502, "upstream_garbled", "Invalid response received from openai");
+}
+
+#[tokio::test]
+async fn an_answer_too_large_to_be_held_comes_whole_or_visibly_broken() {
+    let scene = Scene::shared().await;
+    let whole = scene.chat("lorem-100000", "x").send().await.well();
+    assert_eq!(whole.said().split(' ').count(), 100_000);
+    assert_eq!(whole.json()["usage"]["completion_tokens"], 100_000);
+
+    let body = r#"{"model":"lorem-100000","messages":[{"role":"user","content":"x"}]}"#;
+    let chat = scene.openai("POST", "/v1/chat/completions").header("x-gateway-forward-headers", "x-mock-cut");
+    let file = scene.openai("GET", "/v1/bytes/600000");
+    for (call, body) in [(chat, body), (file, "")] {
+        let call = call.header("x-mock-cut", "400000");
+        let mut socket = Socket::open(&scene.server.address).await;
+        socket.say(call.written(body)).await;
+        let seen = socket.rest().await;
+        assert!(seen.starts_with("HTTP/1.1 200 OK"), "{}", &seen[..200]);
+        assert!(seen.len() > 300_000, "{} bytes came", seen.len());
+        assert!(!seen.ends_with("0\r\n\r\n"), "it must not look whole");
+    }
 }
 
 #[tokio::test]

@@ -14,7 +14,11 @@ pub(crate) struct Mock {
 
 impl Mock {
     pub(crate) async fn start() -> Mock {
-        let mut process = Process::spawn(command(&["mock", "--listen", "127.0.0.1:0"], &[]));
+        Mock::at("127.0.0.1:0").await
+    }
+
+    pub(crate) async fn at(address: &str) -> Mock {
+        let mut process = Process::spawn(command(&["mock", "--listen", address], &[]));
         let told = process.told("ready: http://").await;
         let address = told.split_once("/v1").expect("a base URL").0.to_owned();
         Mock { _process: process, address }
