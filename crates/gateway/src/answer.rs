@@ -14,6 +14,7 @@ use protocol::endpoint::{Body as Asked, Manner};
 use protocol::error::{Code, Refusal};
 use protocol::headers::{is_hop_by_hop, named_in_connection};
 use protocol::tally::{Format, Tally};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::encode::Expected;
@@ -89,7 +90,7 @@ pub(crate) async fn decode(
                 AnswerBody::Whole(in_our_shape(slug, &mut headers, &bytes))
             }
             Gathered::Whole(bytes) => {
-                looks_like_json(slug, expected, &bytes)?;
+                is_an_answer(slug, expected, &bytes)?;
                 tally.whole(&bytes);
                 AnswerBody::Whole(bytes)
             }
@@ -170,14 +171,18 @@ fn speaks_json(expected: Expected) -> bool {
     expected.endpoint.body == Asked::Json && expected.endpoint.id != "createSpeech" && !expected.stream
 }
 
-/// A success that is empty or a web page is not an answer.
-fn looks_like_json(slug: &'static str, expected: Expected, bytes: &[u8]) -> Result<(), Refusal> {
-    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
-    if !speaks_json(expected) || first == Some(&b'{') {
+/// A success that is empty, a web page or half of an answer is not an answer.
+fn is_an_answer(slug: &'static str, expected: Expected, bytes: &[u8]) -> Result<(), Refusal> {
+    if !speaks_json(expected) || is_one_object(bytes) {
         return Ok(());
     }
     let shown: String = String::from_utf8_lossy(bytes).chars().take(200).collect();
     Err(Refusal::new(Code::UpstreamGarbled, format!("Invalid response received from {slug}: {shown}")).of(slug))
+}
+
+fn is_one_object(bytes: &[u8]) -> bool {
+    let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
+    first == Some(&b'{') && serde_json::from_slice::<&RawValue>(bytes).is_ok()
 }
 
 fn is_sse(headers: &HeaderMap) -> bool {
@@ -249,6 +254,16 @@ mod tests {
             body,
             json!({"id":7,"error":{"message":"openai error: no","type":"t","code":"c","inner":{"x":1},"param":null},"provider":"openai"})
         );
+    }
+
+    #[test]
+    fn only_one_whole_object_is_an_answer() {
+        for whole in ["{}", " {\"a\":[1,{}]}\n"] {
+            assert!(is_one_object(whole.as_bytes()), "{whole}");
+        }
+        for other in ["", "[]", "{", "{\"a\":{}", "{} {}", "<html></html>", "{\"a\":1}x"] {
+            assert!(!is_one_object(other.as_bytes()), "{other}");
+        }
     }
 
     #[test]

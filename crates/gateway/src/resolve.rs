@@ -74,12 +74,13 @@ fn provider_name<'a>(
     config: &'a config::Target,
     call: &Call,
 ) -> Result<&'a str, Refusal> {
-    let stored = wishes.virtual_key.is_some()
-        || config.virtual_key.is_some()
-        || call.model().is_some_and(is_reference)
+    let virtual_key = wishes.virtual_key.is_some() || config.virtual_key.is_some();
+    let stored = call.model().is_some_and(is_reference)
         || config.override_params.iter().any(|(field, value)| field == "model" && value.starts_with("\"@"));
     let named = config.provider.as_deref().or(wishes.provider.as_deref());
     match named {
+        // A virtual key pays for the call even where a provider is named beside it.
+        _ if virtual_key => Err(Refusal::not_yet(STORED)),
         Some(name) if name.starts_with('@') => Err(Refusal::not_yet(STORED)),
         Some(name) => Ok(name),
         None if stored => Err(Refusal::not_yet(STORED)),

@@ -190,6 +190,11 @@ impl House {
         plain(StatusCode::OK, Some(kind), self.metrics.text().into())
     }
 
+    /// The headers of an answer to what the HTTP library could not read: counted and named like any other.
+    pub(super) fn headers_of(&self, refusal: &Refusal) -> HeaderMap {
+        self.other("refused", &HeaderMap::new(), said(refusal)).into_parts().0.headers
+    }
+
     /// An answer that is no inference: counted, and named like one.
     fn other(&self, route: &'static str, asked: &HeaderMap, mut response: Response<ReplyBody>) -> Response<ReplyBody> {
         self.metrics.other(route, response.status().as_u16());

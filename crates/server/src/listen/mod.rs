@@ -134,7 +134,7 @@ impl Listener {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let exchanges = Exchanges::default();
-        let wire = Wire::new(socket, exchanges.clone(), self.header_timeout, self.keepalive_timeout);
+        let wire = Wire::new(socket, house.clone(), exchanges.clone(), self.header_timeout, self.keepalive_timeout);
         let service = service_fn(|request| {
             let (house, exchange) = (house.clone(), exchanges.clone());
             async move {

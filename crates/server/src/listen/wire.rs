@@ -16,6 +16,8 @@ use protocol::error::{Code, Refusal};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::door::House;
+
 /// Whoever holds a clone of it is an exchange under way on the connection.
 #[derive(Clone, Default)]
 pub(super) struct Exchanges(Arc<()>);
@@ -55,6 +57,7 @@ impl Body for Sent {
 
 pub(super) struct Wire<S> {
     socket: S,
+    house: Arc<House>,
     exchanges: Exchanges,
     headers: Duration,
     idle: Duration,
@@ -76,8 +79,24 @@ enum Waiting {
 }
 
 impl<S> Wire<S> {
-    pub(super) fn new(socket: S, exchanges: Exchanges, headers: Duration, idle: Duration) -> Wire<S> {
-        Wire { socket, exchanges, headers, idle, waiting: Waiting::Nothing, timer: None, instead: None }
+    pub(super) fn new(
+        socket: S,
+        house: Arc<House>,
+        exchanges: Exchanges,
+        headers: Duration,
+        idle: Duration,
+    ) -> Wire<S> {
+        Wire { socket, house, exchanges, headers, idle, waiting: Waiting::Nothing, timer: None, instead: None }
+    }
+
+    /// Nobody tells us when an exchange ends: the library does not read again by itself. So we look from time to time,
+    /// and an idle connection lives between one and two times its limit.
+    fn look_again(&mut self, cx: &mut Context<'_>) {
+        let idle = self.idle;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(tokio::time::sleep(idle)));
+        while timer.as_mut().poll(cx).is_ready() {
+            timer.as_mut().reset(Instant::now() + idle);
+        }
     }
 
     /// Whether the client has let us wait too long.
@@ -108,6 +127,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for Wire<S> {
         let polled = Pin::new(&mut self.socket).poll_read(cx, buffer);
         if !self.exchanges.none() {
             self.waiting = Waiting::Nothing;
+            if polled.is_pending() {
+                self.look_again(cx);
+            }
             return polled;
         }
         match (polled, self.waiting) {
@@ -163,7 +185,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
             return Pin::new(&mut self.socket).poll_write(cx, bytes);
         }
         if self.instead.is_none() {
-            self.instead = Some(in_our_shape(bytes));
+            self.instead = Some(in_our_shape(&self.house, bytes));
         }
         self.poll_instead(cx).map_ok(|()| bytes.len())
     }
@@ -193,7 +215,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
 }
 
 /// The library refuses what it cannot read before any of our code sees it, with a status and nothing else.
-fn in_our_shape(bytes: &[u8]) -> Bytes {
+fn in_our_shape(house: &House, bytes: &[u8]) -> Bytes {
     let status_line = bytes.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let status_line = String::from_utf8_lossy(status_line);
     let refusal = match status_line.contains(" 431") {
@@ -203,8 +225,10 @@ fn in_our_shape(bytes: &[u8]) -> Bytes {
         }
     };
     let body = refusal.inference_body().to_string();
-    let length = body.len();
-    Bytes::from(format!(
-        "{status_line}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    ))
+    let mut answer = format!("{status_line}\r\ncontent-length: {}\r\nconnection: close\r\n", body.len()).into_bytes();
+    for (name, value) in &house.headers_of(&refusal) {
+        answer.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    }
+    answer.extend([b"\r\n", body.as_bytes()].concat());
+    Bytes::from(answer)
 }
