@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use memchr::{memchr2, memchr3};
+
 use crate::patch::{self, Edit, Malformed};
 
 /// The facts routing needs from a body. The body itself stays as it came.
@@ -77,6 +79,42 @@ impl Facts {
     }
 }
 
+/// Whether a text is one object from its first brace to the one that closes it. Cheaper than reading it, and enough to
+/// notice that an answer broke off: what stands inside is not judged.
+pub fn is_one_object(text: &[u8]) -> bool {
+    let text = text.trim_ascii();
+    let (mut depth, mut at) = (0usize, 0);
+    while let Some(found) = memchr3(b'"', b'{', b'}', &text[at..]) {
+        at += found + 1;
+        match text[at - 1] {
+            b'{' => depth += 1,
+            b'}' if depth <= 1 => return depth == 1 && at == text.len() && text[0] == b'{',
+            b'}' => depth -= 1,
+            _ => match end_of_string(&text[at..]) {
+                Some(end) => at += end,
+                None => return false,
+            },
+        }
+    }
+    false
+}
+
+/// Where a string ends whose opening quote stands before `text`.
+fn end_of_string(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += memchr2(b'"', b'\\', &text[at..])? + 1;
+        match text[at - 1] {
+            b'"' => return Some(at),
+            // Whatever is escaped does not end the string.
+            _ => at += 1,
+        }
+        if at > text.len() {
+            return None;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -112,5 +150,18 @@ mod tests {
             r#"{ "x": 1e0, "include_usage":true}"#
         );
         assert_eq!(edit(r#"{"stream_options":{"include_usage":true}}"#), None);
+    }
+
+    #[test]
+    fn an_object_is_whole_only_up_to_its_last_brace() {
+        let whole = r#"{"a":[{"b":"}\\"},{"c":"{\""}],"d":{"e":{}},"f":"\u007b"}"#;
+        assert!(is_one_object(whole.as_bytes()));
+        assert!(is_one_object(format!(" {whole}\n").as_bytes()));
+        for cut in 0..whole.len() {
+            assert!(!is_one_object(&whole.as_bytes()[..cut]), "{}", &whole[..cut]);
+        }
+        for other in ["", "[]", "[{}]", "{} {}", "{}}", "{}x", "x{}", "<html></html>", "\"{}\"", "{\"a\\"] {
+            assert!(!is_one_object(other.as_bytes()), "{other}");
+        }
     }
 }
