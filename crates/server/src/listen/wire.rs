@@ -18,6 +18,9 @@ use tokio::time::{Instant, Sleep};
 
 use super::door::House;
 
+/// How long what a client still sends is thrown away after we have closed our side.
+const LINGER: Duration = Duration::from_secs(2);
+
 /// Whoever holds a clone of it is an exchange under way on the connection.
 #[derive(Clone, Default)]
 pub(super) struct Exchanges(Arc<()>);
@@ -66,6 +69,15 @@ pub(super) struct Wire<S> {
     timer: Option<Pin<Box<Sleep>>>,
     /// Our words in place of the library's, not yet sent.
     instead: Option<Bytes>,
+    end: End,
+}
+
+/// How far our side of the connection is with its end.
+enum End {
+    Open,
+    Shut,
+    /// The client was still sending when we shut.
+    Lingering(Pin<Box<Sleep>>),
 }
 
 /// What the client owes us, and since when.
@@ -86,7 +98,8 @@ impl<S> Wire<S> {
         headers: Duration,
         idle: Duration,
     ) -> Wire<S> {
-        Wire { socket, house, exchanges, headers, idle, waiting: Waiting::Nothing, timer: None, instead: None }
+        let (waiting, end) = (Waiting::Nothing, End::Open);
+        Wire { socket, house, exchanges, headers, idle, waiting, timer: None, instead: None, end }
     }
 
     /// Nobody tells us when an exchange ends: the library does not read again by itself. So we look from time to time,
@@ -179,7 +192,31 @@ impl<S: AsyncWrite + Unpin> Wire<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
+impl<S: AsyncRead + Unpin> Wire<S> {
+    /// A client that is refused while it sends a large body would be reset if we closed now, and most take that for the
+    /// answer. So what it sends is read for a while. A client that sends nothing is not waited for.
+    fn poll_linger(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut discarded = [0; 4096];
+        loop {
+            let mut buffer = ReadBuf::new(&mut discarded);
+            let read = Pin::new(&mut self.socket).poll_read(cx, &mut buffer);
+            let more = !buffer.filled().is_empty();
+            if more && matches!(self.end, End::Shut) {
+                self.end = End::Lingering(Box::pin(tokio::time::sleep(LINGER)));
+            }
+            let End::Lingering(timer) = &mut self.end else { return Poll::Ready(()) };
+            let over = read.is_ready() && !more;
+            if over || timer.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if read.is_pending() {
+                return Poll::Pending;
+            }
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         if self.instead.is_none() && !self.is_librarys_own(bytes) {
             return Pin::new(&mut self.socket).poll_write(cx, bytes);
@@ -210,7 +247,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
-        Pin::new(&mut self.socket).poll_shutdown(cx)
+        if matches!(self.end, End::Open) {
+            std::task::ready!(Pin::new(&mut self.socket).poll_shutdown(cx))?;
+            self.end = End::Shut;
+        }
+        self.poll_linger(cx).map(Ok)
     }
 }
 
