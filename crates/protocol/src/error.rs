@@ -23,7 +23,7 @@ macro_rules! codes {
 #[derive(Debug)]
 pub struct Row {
     pub status: u16,
-    /// `error.code` on the inference side.
+    /// `error.code` on the inference side; empty where the contract has `null`.
     pub wire: &'static str,
     /// `error.type`.
     pub kind: &'static str,
@@ -48,7 +48,7 @@ codes! {
     Forbidden          403  "033"                     "permission_error"       "AB03" "the key is valid but may not do this";
     NotFound           404  "not_found"               "not_found_error"        "AB08" "nothing lives at this path";
     MethodNotAllowed   405  "method_not_allowed"      "invalid_request_error"  "AB01" "the path exists, but not with this method";
-    Timeout            408  "request_timeout"         "timeout_error"          "AB04" "the provider did not answer within the time given";
+    Timeout            408  ""                        "timeout_error"          "AB04" "the provider did not answer within the time given";
     TooLarge           413  "payload_too_large"       "invalid_request_error"  "AB01" "the body is larger than the limit";
     HeadersTooLarge    431  "headers_too_large"       "invalid_request_error"  "AB01" "the header block is larger than the limit";
     Internal           500  "internal_error"          "internal_error"         "AB04" "we failed; the log has the cause under the request id";
@@ -114,6 +114,10 @@ impl Refusal {
         }
     }
 
+    fn wire(&self) -> Option<&'static str> {
+        self.detail.or(Some(self.code.row().wire)).filter(|code| !code.is_empty())
+    }
+
     /// The body of an inference answer.
     pub fn inference_body(&self) -> Value {
         let row = self.code.row();
@@ -124,7 +128,7 @@ impl Refusal {
         body.insert("message".into(), message.clone().into());
         body.insert(
             "error".into(),
-            json!({ "message": message, "type": row.kind, "param": null, "code": self.detail.unwrap_or(row.wire) }),
+            json!({ "message": message, "type": row.kind, "param": null, "code": self.wire() }),
         );
         if !self.errors.is_empty() {
             body.insert("errors".into(), self.errors.clone().into());
@@ -164,7 +168,7 @@ mod tests {
             let refusal = Refusal::new(*code, "why");
             let body = refusal.inference_body();
             assert_eq!(body["status"], "failure");
-            assert_eq!(body["error"]["code"], row.wire);
+            assert_eq!(body["error"]["code"].as_str().unwrap_or_default(), row.wire);
             assert_eq!(body["error"]["type"], row.kind);
             assert_eq!(body["error"]["message"], body["message"]);
             assert_eq!(refusal.admin_body()["data"]["errorCode"], row.admin);
@@ -176,7 +180,8 @@ mod tests {
         let documented = include_str!("../../../docs/errors.md");
         for code in Code::ALL {
             let row = code.row();
-            let line = format!("| {} | `{}` | {} | {} |", row.status, row.wire, row.admin, row.says);
+            let wire = if row.wire.is_empty() { "null" } else { row.wire };
+            let line = format!("| {} | `{wire}` | {} | {} |", row.status, row.admin, row.says);
             assert!(documented.contains(&line), "docs/errors.md lacks: {line}");
         }
     }

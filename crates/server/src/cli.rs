@@ -63,7 +63,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Keys(KeysCommand),
     /// Say whether a server would start with these settings, and which are not the defaults
-    Check,
+    Check(Serve),
 }
 
 #[derive(Debug, Args)]
@@ -150,7 +150,7 @@ pub(crate) struct RevokeKey {
 impl Cli {
     pub(crate) fn flags(&self) -> Flags<'_> {
         let listen = match &self.command {
-            Some(Command::Serve(serve)) => serve.listen.as_ref().or(self.listen.as_ref()),
+            Some(Command::Serve(serve) | Command::Check(serve)) => serve.listen.as_ref().or(self.listen.as_ref()),
             _ => self.listen.as_ref(),
         };
         Flags {

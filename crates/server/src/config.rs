@@ -289,7 +289,9 @@ impl Config {
             ("timeouts.keepalive_ms", self.timeouts.keepalive_ms),
         ];
         if let Some((setting, _)) = nonzero.iter().find(|(_, value)| *value == 0) {
-            return Err(bad(format!("`{setting}` is 0; give a positive number")));
+            let from = self.changed.iter().find(|changed| changed.setting == *setting);
+            let from = from.map_or_else(String::new, |changed| format!(" (from {})", changed.from));
+            return Err(bad(format!("`{setting}`{from} is 0; give a positive number")));
         }
         if !(8192..=1024 * 1024).contains(&self.limits.header_bytes) {
             return Err(bad("`limits.header_bytes` must be between 8192 and 1048576"));

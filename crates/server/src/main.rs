@@ -53,7 +53,7 @@ fn run(cli: &Cli) -> Result<()> {
             let config = Config::load(&cli.flags())?;
             match command {
                 Some(Command::Keys(keys)) => runtime.block_on(keys::run(&config, keys)),
-                Some(Command::Check) => runtime.block_on(check::run(&config)),
+                Some(Command::Check(_)) => runtime.block_on(check::run(&config)),
                 _ => {
                     let _logs = logs::Logs::start(&config)?;
                     runtime.block_on(compose::serve(&config))

@@ -120,10 +120,15 @@ async fn a_reader_that_stops_stalls_the_provider_and_costs_no_memory() {
         (last.1.elapsed() > Duration::from_secs(2)).then_some(sent)
     })
     .await;
-    let grown = scene.server.process.memory("VmRSS").saturating_sub(before);
-    println!("stalled after {sent} of 1000000000 bytes; memory rose by {} KiB", grown / 1024);
     assert!(sent < 100_000_000, "{sent} bytes had left the provider");
-    assert!(grown < 1024 * 1024, "memory rose by {grown} bytes");
+    // An allocator gives back what it does not need only when it is asked for something else.
+    let grown = eventually("memory is back to within 1 MB", Duration::from_secs(20), async || {
+        scene.server.bare("GET", "/health").send().await.well();
+        let grown = scene.server.process.memory("VmRSS").saturating_sub(before);
+        (grown < 1024 * 1024).then_some(grown)
+    })
+    .await;
+    println!("stalled after {sent} of 1000000000 bytes; memory rose by {} KiB", grown / 1024);
     assert_eq!(scene.mock.only(call.mark()).await["state"], "running");
 
     drop(socket);

@@ -197,7 +197,7 @@ pub(crate) fn check_refusal(body: &Value, code: &str, part: &str) {
     let message = body["message"].as_str().unwrap_or_default();
     assert!(!message.is_empty(), "{body}");
     assert_eq!(body["error"]["message"], message, "{body}");
-    assert_eq!(body["error"]["code"], code, "{body}");
+    assert_eq!(body["error"]["code"].as_str().unwrap_or_default(), code, "{body}");
     assert!(body["error"]["type"].is_string(), "{body}");
     assert!(body["error"]["param"].is_null(), "{body}");
     assert_eq!(body["data"]["message"], message, "{body}");
