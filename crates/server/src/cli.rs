@@ -62,6 +62,8 @@ pub(crate) enum Command {
     /// Make, list and revoke API keys; a running server notices within two seconds
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Bring the tables of the database up to date, and say from where to where
+    Migrate,
     /// Say whether a server would start with these settings, and which are not the defaults
     Check(Serve),
 }

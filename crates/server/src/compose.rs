@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Keyring;
+use access::{Bounds, Keyring};
 use anyhow::{Context, Result, anyhow};
 use control::Control;
 use domain::ids::World;
 use gateway::{Gateway, Limits};
 use outbound::{Outbound, Policy};
 use protocol::headers::Prefixes;
-use store::Settings;
+use store::{Notices, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::bootstrap::{self, Prepared};
@@ -41,9 +41,11 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
 
     let folder = DataFolder::prepare(config.data())?;
     let _lock = folder.lock()?;
-    let settings = Arc::new(folder.settings().await?);
+    let settings = Arc::new(folder.settings(config).await?);
     let Prepared { hasher, first_keys } = bootstrap::prepare(&*settings, &folder, config, &*world).await?;
-    let keyring = Arc::new(Keyring::load(settings.clone() as Arc<dyn Settings>, hasher, CALLERS).await?);
+    let bounds = Bounds { callers: CALLERS, stale_ms: config.stale_keys().as_millis() as i64 };
+    let keyring = Keyring::load(settings.clone() as Arc<dyn Settings>, hasher, bounds, world.now_ms()).await?;
+    let keyring = Arc::new(keyring);
     let metrics = Arc::new(Metrics::new());
     let gateway = Arc::new(Gateway {
         world: world.clone(),
@@ -77,7 +79,8 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
     };
     let mut told = Told::new()?;
     screen::welcome(config, &folder, listener.socket.local_addr()?, listener.tls.is_some(), first_keys.as_ref());
-    let watch = tokio::spawn(watch_changes(keyring, metrics));
+    let watch =
+        [tokio::spawn(poll_changes(keyring.clone(), metrics)), tokio::spawn(hear_changes(settings.notices(), keyring))];
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let serving = listener.serve(house, async { stopped.await.unwrap_or_default() });
     let ended = tokio::select! {
@@ -88,7 +91,7 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
             told.stop().await;
         } => Err(anyhow!("told to stop twice: calls in flight were cut off")),
     };
-    watch.abort();
+    watch.iter().for_each(tokio::task::JoinHandle::abort);
     settings.close().await;
     ended
 }
@@ -117,11 +120,16 @@ pub(crate) fn outbound(config: &Config) -> Result<Outbound> {
 }
 
 /// Takes in what other processes change. While the store is away, what is known stays known.
-async fn watch_changes(keyring: Arc<Keyring>, metrics: Arc<Metrics>) {
+async fn poll_changes(keyring: Arc<Keyring>, metrics: Arc<Metrics>) {
     loop {
         tokio::time::sleep(POLL).await;
-        let away = match keyring.refresh().await {
-            Ok(()) => 0,
+        let away = match keyring.refresh(Real.now_ms()).await {
+            Ok(()) => {
+                if metrics.store_away.get() != 0 {
+                    tracing::info!("the settings store is back");
+                }
+                0
+            }
             Err(error) => {
                 if metrics.store_away.get() == 0 {
                     tracing::error!(%error, "the settings store cannot be read; known keys go on");
@@ -130,6 +138,16 @@ async fn watch_changes(keyring: Arc<Keyring>, metrics: Arc<Metrics>) {
             }
         };
         metrics.store_away.set(away);
+    }
+}
+
+/// The same, as soon as the database tells. What is missed is polled.
+async fn hear_changes(mut notices: Notices, keyring: Arc<Keyring>) {
+    loop {
+        let heard = notices.next().await;
+        if heard.is_err() || keyring.refresh(Real.now_ms()).await.is_err() {
+            tokio::time::sleep(POLL).await;
+        }
     }
 }
 

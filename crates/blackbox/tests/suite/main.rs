@@ -10,6 +10,7 @@ mod first_start;
 mod hang_up;
 mod headers;
 mod keys;
+mod nodes;
 mod offline;
 mod operations;
 mod refusals;

@@ -49,6 +49,17 @@ pub(super) const VARIABLES: &[(&str, &[&str])] = &[
     ("bootstrap.admin_key", &["BOOTSTRAP_ADMIN_KEY"]),
     ("bootstrap.workspace_key", &["BOOTSTRAP_WORKSPACE_KEY"]),
     ("database.url", &["DATABASE_URL"]),
+    ("database.host", &["DB_HOST"]),
+    ("database.port", &["DB_PORT"]),
+    ("database.user", &["DB_USER"]),
+    ("database.password", &["DB_PASS"]),
+    ("database.name", &["DB_NAME"]),
+    ("database.ssl", &["DB_SSL"]),
+    ("database.ssl_ca", &["DB_SSL_CA"]),
+    ("database.ssl_cert", &["DB_SSL_CERT"]),
+    ("database.ssl_key", &["DB_SSL_KEY"]),
+    ("database.pool_size", &["DB_POOL_SIZE"]),
+    ("database.stale_seconds", &["STALE_KEYS_SECONDS"]),
 ];
 
 /// Settings whose value is never shown.
@@ -59,6 +70,8 @@ pub(super) const SECRET: &[&str] = &[
     "bootstrap.admin_key",
     "bootstrap.workspace_key",
     "database.url",
+    "database.password",
+    "database.ssl_key",
     "outbound.http_proxy",
     "outbound.https_proxy",
 ];

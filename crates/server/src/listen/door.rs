@@ -162,8 +162,17 @@ impl House {
 
     fn ready(&self) -> Response<ReplyBody> {
         let away = self.metrics.store_away.get() != 0;
-        let store = if away { "away; known keys go on" } else { "ok" };
+        let current = self.gateway.keyring.is_current(self.world.now_ms());
+        let store = match (away, current) {
+            (false, _) => "ok",
+            (true, true) => "away; known keys go on",
+            (true, false) => "away for too long; calls are refused",
+        };
         match self.phase.get() {
+            Phase::Open if !current => {
+                let body = json!({ "ready": false, "reason": "the settings store is away", "settings_store": store });
+                json_answer(StatusCode::SERVICE_UNAVAILABLE, &body)
+            }
             Phase::Open => json_answer(StatusCode::OK, &json!({ "ready": true, "settings_store": store })),
             Phase::Closing | Phase::Closed => {
                 let body = json!({ "ready": false, "reason": "draining", "settings_store": store });
