@@ -8,7 +8,7 @@ use crate::reading::Mention;
 const CONFIG: &str = "the environment is read in crates/server/src/config.rs; take the value as an argument";
 
 /// Settings of the test suites themselves; goldens are accepted with `UPDATE=1`.
-const TEST_SETTINGS: &[&str] = &["UPDATE", "BASE_URL", "GATEHOUSE_BIN", "TEST_POSTGRES_URL", "TEST_REDIS_URL"];
+const TEST_SETTINGS: &[&str] = &["UPDATE", "BASE_URL", "GATEHOUSE_BIN", "TEST_DATABASE_URL", "TEST_REDIS_URL"];
 
 /// Findings for every mention of one of `wanted` that `allowed` does not excuse.
 fn named(house: &House, wanted: &[&str], remedy: &str, allowed: impl Fn(&Source, &Mention) -> bool) -> Vec<Finding> {
