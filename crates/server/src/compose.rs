@@ -68,6 +68,7 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
         metrics_enabled: config.metrics.enabled,
         metrics_token: config.metrics_token().cloned(),
         header_bytes: config.limits.header_bytes,
+        calls: i64::from(config.limits.calls),
         phase: PhaseCell::default(),
     });
     let listener = Listener {
@@ -75,8 +76,10 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
         header_timeout: config.header_timeout(),
         keepalive_timeout: config.keepalive_timeout(),
         drain_timeout: config.drain_timeout(),
+        connections: i64::from(config.limits.connections),
         socket,
     };
+    open_files(config);
     let mut told = Told::new()?;
     screen::welcome(config, &folder, listener.socket.local_addr()?, listener.tls.is_some(), first_keys.as_ref());
     let watch =
@@ -94,6 +97,28 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
     watch.iter().for_each(tokio::task::JoinHandle::abort);
     settings.close().await;
     ended
+}
+
+/// Takes as many descriptors as the system gives, and says when that is fewer than the settings promise: a call holds
+/// two, the client's connection and the provider's.
+fn open_files(config: &Config) {
+    let wanted = u64::from(config.limits.connections) * 2 + 128;
+    // Who may, raises the upper bound as well.
+    let raised = rlimit::Resource::NOFILE.get().and_then(|(_, most)| {
+        if most < wanted && rlimit::Resource::NOFILE.set(wanted, wanted).is_ok() {
+            return Ok(wanted);
+        }
+        rlimit::increase_nofile_limit(u64::MAX)
+    });
+    match raised {
+        Ok(given) if given < wanted => tracing::info!(
+            "this process may open {given} files, too few for {} connections; raise it with `ulimit -n {wanted}` \
+             (systemd: LimitNOFILE={wanted}), or lower MAX_CONNECTIONS",
+            config.limits.connections
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "the limit of open files cannot be read"),
+    }
 }
 
 fn limits(config: &Config) -> Limits {

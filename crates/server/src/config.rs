@@ -78,6 +78,8 @@ pub(crate) struct Limits {
     pub(crate) body_bytes: u64,
     json_mb: u64,
     pub(crate) header_bytes: usize,
+    pub(crate) connections: u32,
+    pub(crate) calls: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -299,6 +301,8 @@ impl Config {
         let nonzero = [
             ("limits.body_bytes", self.limits.body_bytes),
             ("limits.json_mb", self.limits.json_mb),
+            ("limits.connections", u64::from(self.limits.connections)),
+            ("limits.calls", u64::from(self.limits.calls)),
             ("timeouts.request_ms", self.timeouts.request_ms),
             ("timeouts.idle_ms", self.timeouts.idle_ms),
             ("timeouts.connect_ms", self.timeouts.connect_ms),

@@ -26,6 +26,8 @@ pub(super) const VARIABLES: &[(&str, &[&str])] = &[
     ("limits.body_bytes", &["MAX_BODY_BYTES"]),
     ("limits.json_mb", &["MAX_JSON_PAYLOAD_SIZE_IN_MB"]),
     ("limits.header_bytes", &["MAX_HEADER_BYTES"]),
+    ("limits.connections", &["MAX_CONNECTIONS"]),
+    ("limits.calls", &["MAX_CONCURRENT_CALLS"]),
     ("timeouts.request_ms", &["REQUEST_TIMEOUT"]),
     ("timeouts.idle_ms", &["STREAM_IDLE_TIMEOUT"]),
     ("timeouts.connect_ms", &["CONNECT_TIMEOUT"]),
