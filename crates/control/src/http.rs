@@ -47,10 +47,14 @@ impl Control {
         let unknown = || Refusal::new(Code::InvalidKey, "Unauthorised Request");
         let asked = self.prefixes.read(headers);
         let bearer = || {
-            let text = headers.get(AUTHORIZATION)?.to_str().ok()?;
+            let text = std::str::from_utf8(headers.get(AUTHORIZATION)?.as_bytes()).ok()?;
             text.strip_prefix("Bearer ").or(text.strip_prefix("bearer "))
         };
-        let key = asked.value(Ask::ApiKey).and_then(|value| value.to_str().ok()).or_else(bearer).ok_or_else(unknown)?;
+        let key = asked
+            .value(Ask::ApiKey)
+            .and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
+            .or_else(bearer)
+            .ok_or_else(unknown)?;
         let caller = match self.keyring.look(key.trim()) {
             Found::Caller(caller) => caller,
             Found::Unknown => return Err(unknown()),

@@ -3,6 +3,9 @@
 //! What the contract knows and this build does not yet is told apart from what nobody knows: the first is a refusal
 //! that names it (never silence), the second a warning, because a newer client may know more than we do.
 
+use std::collections::HashMap;
+
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use crate::secret::Secret;
@@ -19,6 +22,8 @@ pub struct Target {
     pub strict_open_ai_compliance: Option<bool>,
     /// Body fields that are forced; each value is JSON text.
     pub override_params: Vec<(String, String)>,
+    /// Options of the provider, under the names their headers have.
+    pub options: Vec<(&'static str, String)>,
     /// Keys nobody knows.
     pub unknown: Vec<String>,
 }
@@ -53,6 +58,34 @@ const NOT_YET: &[(&str, &str)] = &[
     ("passthrough", "pass-through targets (`passthrough`)"),
     ("fetch_integrated_models", "the model catalogue (`fetch_integrated_models`)"),
     ("deployments", "deployments by alias (`deployments`)"),
+    ("hedge", "hedged calls (`hedge`)"),
+    ("resource_name", "options of Azure (`resource_name`)"),
+    ("deployment_id", "options of Azure (`deployment_id`)"),
+    ("api_version", "options of Azure (`api_version`)"),
+    ("snowflake_account", "options of Cortex (`snowflake_account`)"),
+    ("huggingface_base_url", "options of Hugging Face (`huggingface_base_url`)"),
+    ("mistral_fim_completion", "options of Mistral (`mistral_fim_completion`)"),
+];
+
+/// Beginnings of the option keys of providers that have no row yet.
+const NOT_YET_OPTIONS: &[(&str, &str)] = &[
+    ("azure_", "options of Azure (`azure_…`)"),
+    ("aws_", "options of AWS (`aws_…`)"),
+    ("amz_", "options of AWS (`amz_…`)"),
+    ("amzn_", "options of SageMaker (`amzn_…`)"),
+    ("vertex_", "options of Vertex AI (`vertex_…`)"),
+    ("anthropic_", "options of Anthropic (`anthropic_…`)"),
+    ("workers_ai_", "options of Workers AI (`workers_ai_…`)"),
+    ("fireworks_", "options of Fireworks (`fireworks_…`)"),
+    ("stability_", "options of Stability (`stability_…`)"),
+    ("oracle_", "options of Oracle (`oracle_…`)"),
+];
+
+/// Options whose provider is built: config key, and name of the header.
+const OPTIONS: &[(&str, &str)] = &[
+    ("openai_organization", "openai-organization"),
+    ("openai_project", "openai-project"),
+    ("openai_beta", "openai-beta"),
 ];
 
 /// Reads an inline config.
@@ -70,9 +103,11 @@ pub fn inline(text: &str) -> Result<Target, BadConfig> {
         request_timeout_ms: reader.number("request_timeout"),
         forward_headers: reader.texts("forward_headers"),
         strict_open_ai_compliance: reader.flag("strict_open_ai_compliance"),
-        override_params: reader.fields("override_params"),
+        override_params: override_params(text),
+        options: OPTIONS.iter().filter_map(|(key, name)| Some((*name, reader.text(key)?))).collect(),
         unknown: Vec::new(),
     };
+    reader.object_only("override_params");
     reader.ignore(&["name", "weight"]);
     if !reader.faults.is_empty() {
         return Err(BadConfig::Invalid(reader.faults));
@@ -84,7 +119,25 @@ pub fn inline(text: &str) -> Result<Target, BadConfig> {
             Some(_) => return Err(BadConfig::NotYet(what)),
         }
     }
+    let option = |key: &String| NOT_YET_OPTIONS.iter().find(|(beginning, _)| key.starts_with(beginning));
+    if let Some((_, what)) = reader.object.keys().find_map(option) {
+        return Err(BadConfig::NotYet(what));
+    }
     Ok(Target { unknown: reader.object.into_iter().map(|(key, _)| key).collect(), ..target })
+}
+
+/// The fields of `override_params` as they are written: no digit of a number is lost. Of a repeated one the last holds.
+fn override_params(text: &str) -> Vec<(String, String)> {
+    #[derive(serde::Deserialize)]
+    struct Config<'a> {
+        #[serde(borrow, default)]
+        override_params: Option<&'a RawValue>,
+    }
+    let config: Option<Config<'_>> = serde_json::from_str(text).ok();
+    let raw = config.and_then(|config| config.override_params).map(RawValue::get).unwrap_or("{}");
+    let Ok(Value::Object(names)) = serde_json::from_str(raw) else { return Vec::new() };
+    let Ok(mut fields) = serde_json::from_str::<HashMap<String, &RawValue>>(raw) else { return Vec::new() };
+    names.into_iter().filter_map(|(name, _)| fields.remove(&name).map(|value| (name, value.get().to_owned()))).collect()
 }
 
 /// Takes keys out of an object and notes those of the wrong type.
@@ -130,12 +183,9 @@ impl Reader {
         })
     }
 
-    fn fields(&mut self, key: &str) -> Vec<(String, String)> {
-        let fields = self.take(key, "object", |value| match value {
-            Value::Object(object) => Ok(object.into_iter().map(|(field, value)| (field, value.to_string())).collect()),
-            other => Err(other),
-        });
-        fields.unwrap_or_default()
+    /// Read elsewhere; here only its type is judged.
+    fn object_only(&mut self, key: &str) {
+        self.take(key, "object", |value| if value.is_object() { Ok(()) } else { Err(value) });
     }
 
     fn ignore(&mut self, keys: &[&str]) {

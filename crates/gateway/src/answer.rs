@@ -14,13 +14,17 @@ use protocol::body;
 use protocol::endpoint::{Body as Asked, Manner};
 use protocol::error::{Code, Refusal};
 use protocol::headers::{is_hop_by_hop, named_in_connection};
+use protocol::patch::{self, Edit};
 use protocol::tally::{Format, Tally};
-use serde_json::{Map, Value, json};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 
 use crate::encode::Expected;
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::plan::Target;
+use crate::send::Deadline;
 
 /// Whole answers up to this size are held before their first byte is passed on.
 const HELD: usize = 256 * 1024;
@@ -66,6 +70,7 @@ pub(crate) async fn decode(
     target: &Target,
     expected: Expected,
     response: Response<outbound::Answer>,
+    deadline: Deadline,
 ) -> Result<Answer, Error> {
     let (head, body) = response.into_parts();
     let spoken = expected.endpoint.manner == Manner::Spoken;
@@ -74,7 +79,18 @@ pub(crate) async fn decode(
     let mut headers = passed_on(gateway, head.headers, spoken);
     let sse = is_sse(&headers);
     let encoded = headers.contains_key(CONTENT_ENCODING);
-    let plan = if sse || !spoken || expected.head_only || encoded {
+    if head.status.is_informational() {
+        return Err(Refusal::new(
+            Code::UpstreamGarbled,
+            format!("{slug} error: upstream wanted to change the protocol"),
+        )
+        .of(slug)
+        .into());
+    }
+    let no_body = expected.head_only || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let plan = if no_body {
+        Hold::Nothing
+    } else if sse || !spoken || encoded {
         Hold::No
     } else if !head.status.is_success() {
         Hold::Error
@@ -84,8 +100,9 @@ pub(crate) async fn decode(
         Hold::No
     };
     let body = match plan {
+        Hold::Nothing => AnswerBody::Whole(Bytes::new()),
         Hold::No => AnswerBody::Stream(passing(Bytes::new(), body, expected, sse && !encoded)),
-        Hold::Error | Hold::Json => match gather(body).await.map_err(|_| broke_off(slug))? {
+        Hold::Error | Hold::Json => match in_time(gather(body), &deadline, slug).await? {
             Gathered::Whole(bytes) if plan == Hold::Error => {
                 AnswerBody::Whole(in_our_shape(slug, &mut headers, &bytes))
             }
@@ -118,6 +135,8 @@ pub(crate) async fn decode(
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Hold {
+    /// There is no body.
+    Nothing,
     No,
     Error,
     Json,
@@ -162,6 +181,18 @@ async fn gather(mut body: outbound::Answer) -> Result<Gathered, outbound::BoxErr
     Ok(Gathered::Whole(if rest.is_empty() { first } else { rest.freeze() }))
 }
 
+/// A body that is held must be there when its call must be through.
+async fn in_time(
+    gathering: impl Future<Output = Result<Gathered, outbound::BoxError>>,
+    deadline: &Deadline,
+    slug: &'static str,
+) -> Result<Gathered, Refusal> {
+    match tokio::time::timeout_at(deadline.at(), gathering).await {
+        Ok(gathered) => gathered.map_err(|_| broke_off(slug)),
+        Err(_) => Err(deadline.passed(slug)),
+    }
+}
+
 fn broke_off(slug: &'static str) -> Refusal {
     Refusal::new(Code::UpstreamFailed, format!("{slug} error: upstream broke off inside its answer")).of(slug)
 }
@@ -181,11 +212,16 @@ fn is_an_answer(slug: &'static str, expected: Expected, bytes: &[u8]) -> Result<
 }
 
 fn is_sse(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+    has_type(headers, b"text/event-stream")
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    headers.get(CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"application/json"))
+    has_type(headers, b"application/json")
+}
+
+fn has_type(headers: &HeaderMap, wanted: &[u8]) -> bool {
+    let given = headers.get(CONTENT_TYPE).and_then(|value| value.as_bytes().get(..wanted.len()));
+    given.is_some_and(|given| given.eq_ignore_ascii_case(wanted))
 }
 
 /// The provider's headers that the caller may see, with room for ours.
@@ -208,34 +244,54 @@ fn passed_on(gateway: &Gateway, mut headers: HeaderMap, spoken: bool) -> HeaderM
     headers
 }
 
-/// The provider's no: its status is kept, its words are put where every SDK looks for them, nothing of it is lost.
+/// The provider's no: its status is kept, its words are put where every SDK looks for them, and every other byte of it
+/// stays as it is.
 fn in_our_shape(slug: &'static str, headers: &mut HeaderMap, bytes: &[u8]) -> Bytes {
-    let parsed: Option<Map<String, Value>> = serde_json::from_slice(bytes).ok();
-    let mut body = parsed.unwrap_or_default();
-    let mut error = match body.remove("error") {
-        Some(Value::Object(error)) => error,
-        Some(Value::String(text)) => Map::from_iter([("message".to_owned(), Value::String(text))]),
-        _ => Map::new(),
-    };
-    let said = match (error.get("message"), body.get("message"), body.get("detail")) {
-        (Some(Value::String(text)), _, _) | (_, Some(Value::String(text)), _) | (_, _, Some(Value::String(text))) => {
-            text.clone()
-        }
-        _ => String::from_utf8_lossy(bytes).chars().take(2000).collect(),
-    };
-    error.insert("message".into(), format!("{slug} error: {said}").into());
-    for field in ["type", "param", "code"] {
-        let known = body.get(field).cloned().unwrap_or(Value::Null);
-        error.entry(field).or_insert(known);
-    }
-    body.insert("error".into(), Value::Object(error));
-    body.insert("provider".into(), json!(slug));
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    Bytes::from(Value::Object(body).to_string())
+    let text = String::from_utf8_lossy(bytes);
+    let told: Told<'_> = serde_json::from_str(&text).unwrap_or_default();
+    let inner = told.error.map(RawValue::get).unwrap_or_default();
+    let within: Told<'_> = serde_json::from_str(inner).unwrap_or_default();
+    let as_text = |raw: Option<&RawValue>| serde_json::from_str::<String>(raw?.get()).ok();
+    let said = as_text(within.message).or_else(|| as_text(told.error)).or_else(|| as_text(told.message));
+    let said = said.or_else(|| as_text(told.detail)).unwrap_or_else(|| text.chars().take(2000).collect());
+
+    let edit = |field: &str, value: String| Edit { field: field.into(), value };
+    let mut inside = vec![edit("message", Value::from(format!("{slug} error: {said}")).to_string())];
+    for (field, own, outer) in
+        [("type", within.kind, told.kind), ("param", within.param, told.param), ("code", within.code, told.code)]
+    {
+        if own.is_none() {
+            inside.push(edit(field, outer.map_or("null", RawValue::get).to_owned()));
+        }
+    }
+    let error = patch::apply(if inner.starts_with('{') { inner } else { "{}" }, &inside).unwrap_or_default();
+    let around = [edit("error", error), edit("provider", Value::from(slug).to_string())];
+    let whole = patch::apply(&text, &around).or_else(|_| patch::apply("{}", &around));
+    Bytes::from(whole.unwrap_or_default())
+}
+
+/// Where providers put their words.
+#[derive(Default, Deserialize)]
+struct Told<'a> {
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow)]
+    detail: Option<&'a RawValue>,
+    #[serde(borrow, rename = "type")]
+    kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    param: Option<&'a RawValue>,
+    #[serde(borrow)]
+    code: Option<&'a RawValue>,
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn shaped(body: &str) -> Value {
@@ -249,6 +305,17 @@ mod tests {
             body,
             json!({"id":7,"error":{"message":"openai error: no","type":"t","code":"c","inner":{"x":1},"param":null},"provider":"openai"})
         );
+    }
+
+    #[test]
+    fn numbers_in_an_error_keep_every_digit() {
+        let body = in_our_shape(
+            "openai",
+            &mut HeaderMap::new(),
+            br#"{"error":{"message":"m","code":12345678901234567890123,"x":1.10}}"#,
+        );
+        let body = String::from_utf8(body.to_vec()).unwrap();
+        assert!(body.contains("\"code\":12345678901234567890123") && body.contains("1.10"), "{body}");
     }
 
     #[test]

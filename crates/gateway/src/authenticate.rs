@@ -64,7 +64,7 @@ fn unknown() -> Refusal {
 /// The text presented as a key for us.
 fn presented(gateway: &Gateway, incoming: &Incoming) -> Option<String> {
     if let Some(value) = incoming.asked.value(Ask::ApiKey) {
-        return value.to_str().ok().map(|text| text.trim().to_owned());
+        return text(value).map(str::to_owned);
     }
     let anthropic = incoming.endpoint.family == Family::Messages;
     let names = if anthropic { &CREDENTIALS[..2] } else { &CREDENTIALS[..1] };
@@ -78,9 +78,14 @@ fn presented(gateway: &Gateway, incoming: &Incoming) -> Option<String> {
     }
 }
 
+/// Keys may be any text, not only ASCII.
+fn text(value: &HeaderValue) -> Option<&str> {
+    std::str::from_utf8(value.as_bytes()).ok().map(str::trim)
+}
+
 /// The credential without its scheme.
 fn bare(value: &HeaderValue) -> Option<&str> {
-    let text = value.to_str().ok()?.trim();
+    let text = text(value)?;
     match text.split_at_checked("bearer ".len()) {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("bearer ") => Some(rest.trim()),
         _ => Some(text),

@@ -16,3 +16,17 @@ impl CacheRule {
         }
     }
 }
+
+/// Step 14. There is no rule that could find anything.
+pub(crate) fn look_up(rule: CacheRule) {
+    match rule {
+        CacheRule::Off => {}
+    }
+}
+
+/// Step 18. Likewise, nothing is kept.
+pub(crate) fn keep(rule: CacheRule) {
+    match rule {
+        CacheRule::Off => {}
+    }
+}

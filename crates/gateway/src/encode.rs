@@ -1,4 +1,4 @@
-//! Steps 9, 10, 12 and 13: the provider's request, made of the caller's. Pure but for the reading of a body.
+//! Steps 9, 10, 12 and 13: the provider's request, made of the caller's.
 //!
 //! A body in a format the provider speaks leaves as it came, or with only the changed top-level values spliced (D5).
 //! Headers follow the endpoint's manner: a spoken one sends what is listed, a relayed one all but what is ours or
@@ -8,7 +8,6 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HOST, USER_AGENT, VIA};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use outbound::Body;
-use protocol::body::Facts;
 use protocol::endpoint::{Endpoint, Family, Manner};
 use protocol::error::{Code, Refusal};
 use protocol::headers::{is_hop_by_hop, named_in_connection};
@@ -30,7 +29,6 @@ pub(crate) struct Outgoing {
     pub query: Option<String>,
     pub transport: Transport,
     pub progress: Option<Progress>,
-    pub expected: Expected,
 }
 
 /// What kind of answer is on its way.
@@ -55,6 +53,7 @@ const PASSED: [HeaderName; 4] = [
 const KEPT_BACK: [HeaderName; 6] =
     [HOST, CONTENT_LENGTH, AUTHORIZATION, http::header::COOKIE, http::header::FORWARDED, http::header::EXPECT];
 
+/// Steps 12 and 13. Formats are not translated, so the body is what the parameters made of it.
 pub(crate) fn encode(gateway: &Gateway, target: &Target, call: Box<Call>) -> Result<Outgoing, Error> {
     let transport = match &target.host {
         Some(_) => Transport::Network,
@@ -62,14 +61,9 @@ pub(crate) fn encode(gateway: &Gateway, target: &Target, call: Box<Call>) -> Res
     };
     let uri = uri(target, &call)?;
     let headers = headers(gateway, target, &call)?;
-    let head_only = call.method == http::Method::HEAD;
-    let mut expected = Expected { endpoint: call.endpoint, stream: false, hide_usage: false, head_only };
     let (body, progress) = match call.body {
         CallBody::Empty => (Body::Empty, None),
-        CallBody::Json { bytes, facts } => {
-            let bytes = parameters(gateway, target, bytes, &facts, &mut expected)?;
-            (Body::Full(bytes), None)
-        }
+        CallBody::Json { bytes, .. } => (Body::Full(bytes), None),
         CallBody::Stream(stream) => {
             let (upload, progress) = Upload::new(stream, gateway.limits.body_bytes);
             (Body::Stream(Box::pin(upload)), Some(progress))
@@ -79,7 +73,7 @@ pub(crate) fn encode(gateway: &Gateway, target: &Target, call: Box<Call>) -> Res
     *request.method_mut() = call.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = headers;
-    Ok(Outgoing { request, tail: call.tail, query: call.query, transport, progress, expected })
+    Ok(Outgoing { request, tail: call.tail, query: call.query, transport, progress })
 }
 
 /// Base, path and query, joined as text: nothing in them is encoded again.
@@ -96,31 +90,29 @@ fn uri(target: &Target, call: &Call) -> Result<Uri, Refusal> {
     Uri::try_from(text).map_err(|_| Refusal::new(Code::InvalidRequest, "the path or query is not one a URL can have"))
 }
 
-/// Step 10, with the one addition made without being asked: a stream is asked for its usage (rulings 12).
-fn parameters(
-    gateway: &Gateway,
-    target: &Target,
-    bytes: Bytes,
-    facts: &Facts,
-    expected: &mut Expected,
-) -> Result<Bytes, Error> {
+/// Steps 9 and 10, with the one addition made without being asked: a stream is asked for its usage (rulings 12). The
+/// credential and the host were found with the plan.
+pub(crate) fn parameters(gateway: &Gateway, target: &Target, call: &mut Call) -> Result<Expected, Error> {
+    let head_only = call.method == http::Method::HEAD;
+    let mut expected = Expected { endpoint: call.endpoint, stream: false, hide_usage: false, head_only };
+    let CallBody::Json { bytes, facts } = &mut call.body else { return Ok(expected) };
     let overridden = |field: &str| target.overrides.iter().rfind(|edit| edit.field == field);
     expected.stream = overridden("stream").map_or(facts.stream, |edit| edit.value == "true");
     let counted = matches!(expected.endpoint.family, Family::Chat | Family::Completions);
     let wanted = expected.stream && counted && gateway.ask_for_usage && target.provider.stream_usage;
     let ask = wanted && overridden("stream_options").is_none();
     if target.overrides.is_empty() && !ask {
-        return Ok(bytes);
+        return Ok(expected);
     }
-    let text = std::str::from_utf8(&bytes).map_err(|error| Error::Fault(format!("a checked body: {error}")))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| Error::Fault(format!("a checked body: {error}")))?;
     let usage = if ask { facts.ask_for_usage(text) } else { None };
     expected.hide_usage = usage.is_some();
-    if target.overrides.is_empty() && usage.is_none() {
-        return Ok(bytes);
-    }
     let edits: Vec<Edit> = target.overrides.iter().cloned().chain(usage).collect();
-    let spliced = patch::apply(text, &edits).map_err(|error| Error::Fault(format!("a checked body: {error}")))?;
-    Ok(Bytes::from(spliced))
+    if !edits.is_empty() {
+        let spliced = patch::apply(text, &edits).map_err(|error| Error::Fault(format!("a checked body: {error}")))?;
+        *bytes = Bytes::from(spliced);
+    }
+    Ok(expected)
 }
 
 fn headers(gateway: &Gateway, target: &Target, call: &Call) -> Result<HeaderMap, Refusal> {
@@ -168,10 +160,13 @@ fn spoken(gateway: &Gateway, target: &Target, client: &HeaderMap) -> HeaderMap {
     if target.provider.options.is_empty() {
         return headers;
     }
+    for (name, value) in &target.options {
+        headers.insert(name.clone(), value.clone());
+    }
     for (name, value) in client {
         let plain = gateway.prefixes.strip(name.as_str()).unwrap_or(name.as_str());
         if let Some((_, upstream)) = target.provider.options.iter().find(|(ours, _)| *ours == plain) {
-            headers.insert(HeaderName::from_static(upstream), value.clone());
+            headers.entry(HeaderName::from_static(upstream)).or_insert_with(|| value.clone());
         }
     }
     headers

@@ -27,6 +27,8 @@ pub struct Target {
     pub credential: Credential,
     pub forward: Vec<HeaderName>,
     pub overrides: Vec<Edit>,
+    /// Headers of the provider's own that the config sets.
+    pub options: Vec<(HeaderName, HeaderValue)>,
     pub timeout: Option<Duration>,
     pub checks: Checks,
     pub cache: CacheRule,

@@ -5,16 +5,16 @@ use std::time::Duration;
 use domain::config::{self, BadConfig};
 use domain::secret::Secret;
 use guardrails::Checks;
-use http::HeaderName;
 use http::header::AUTHORIZATION;
+use http::{HeaderName, HeaderValue};
 use protocol::endpoint::{Family, Manner};
 use protocol::error::{Code, Refusal};
-use protocol::headers::{Ask, NEVER_FORWARDED};
+use protocol::headers::{Ask, NEVER_FORWARDED, is_hop_by_hop};
 use protocol::patch::Edit;
 use providers::Provider;
 
 use crate::cache::CacheRule;
-use crate::call::Call;
+use crate::call::{Call, CallBody};
 use crate::gateway::Gateway;
 use crate::plan::{Credential, Plan, Target};
 use crate::understand::Wishes;
@@ -31,12 +31,16 @@ pub(crate) fn resolve(gateway: &Gateway, wishes: &Wishes, call: &Call) -> Result
         .map(|text| gateway.checked_host(text))
         .transpose()
         .map_err(|refusal| Refusal::new(Code::InvalidHost, "Invalid custom host").because(refusal.to_string()))?;
+    if !config.override_params.is_empty() && !matches!(call.body, CallBody::Json { .. }) {
+        return Err(Refusal::not_yet(&format!("forced fields (`override_params`) on `{}`", call.endpoint.id)));
+    }
     let forward = wishes.forward_headers.as_ref().or(config.forward_headers.as_ref());
     Ok(Plan::Single(Target {
         provider,
         host,
         forward: forwarded(gateway, forward.map_or(&[], Vec::as_slice))?,
         overrides: overrides(&config)?,
+        options: options(provider, &config)?,
         timeout: call.timeout.or(config.request_timeout_ms.map(Duration::from_millis)),
         credential: credential(call, config.api_key),
         checks: Checks::default(),
@@ -76,6 +80,7 @@ fn provider_name<'a>(
 ) -> Result<&'a str, Refusal> {
     let virtual_key = wishes.virtual_key.is_some() || config.virtual_key.is_some();
     let stored = call.model().is_some_and(is_reference)
+        || call.query.as_deref().is_some_and(names_a_reference)
         || config.override_params.iter().any(|(field, value)| field == "model" && value.starts_with("\"@"));
     let named = config.provider.as_deref().or(wishes.provider.as_deref());
     match named {
@@ -97,6 +102,14 @@ fn is_reference(model: &str) -> bool {
     model.starts_with('@') && model.contains('/') && !model.starts_with("@cf/") && !model.starts_with("@hf/")
 }
 
+/// `?model=@slug/model`, however it is encoded.
+fn names_a_reference(query: &str) -> bool {
+    query.split('&').filter_map(|pair| pair.strip_prefix("model=")).any(|model| {
+        let model = model.replace("%40", "@").replace("%2F", "/").replace("%2f", "/");
+        is_reference(&model)
+    })
+}
+
 fn no_provider(gateway: &Gateway, wishes: &Wishes) -> Refusal {
     let (config, provider) = (gateway.prefixes.ours(Ask::Config), gateway.prefixes.ours(Ask::Provider));
     let message = match wishes.config {
@@ -109,6 +122,9 @@ fn no_provider(gateway: &Gateway, wishes: &Wishes) -> Refusal {
 }
 
 fn unknown_provider(name: &str) -> Refusal {
+    if providers::NOT_YET.contains(&name) {
+        return Refusal::not_yet(&format!("the provider `{name}`"));
+    }
     let known: Vec<&str> = providers::ALL.iter().map(|provider| provider.slug).collect();
     let shown: String = name.chars().take(64).collect();
     Refusal::new(Code::InvalidProvider, "Invalid provider passed")
@@ -133,7 +149,7 @@ fn forwardable(gateway: &Gateway, name: &str) -> Result<HeaderName, Refusal> {
         name.parse().map_err(|_| refused("forward_headers names something that is no header".into()))?;
     let text = parsed.as_str();
     let ours = matches!(gateway.prefixes.strip(text), Some("api-key" | "forward-headers"));
-    if ours || NEVER_FORWARDED.contains(&text) {
+    if ours || NEVER_FORWARDED.contains(&text) || is_hop_by_hop(&parsed) {
         return Err(refused(format!("forward_headers must not contain the '{text}' header")));
     }
     Ok(parsed)
@@ -142,6 +158,19 @@ fn forwardable(gateway: &Gateway, name: &str) -> Result<HeaderName, Refusal> {
 fn overrides(config: &config::Target) -> Result<Vec<Edit>, Refusal> {
     let edit = |(field, value): &(String, String)| Edit { field: field.clone(), value: value.clone() };
     Ok(config.override_params.iter().map(edit).collect())
+}
+
+/// What the config says in place of headers.
+fn options(provider: &Provider, config: &config::Target) -> Result<Vec<(HeaderName, HeaderValue)>, Refusal> {
+    let mut options = Vec::new();
+    for (name, text) in &config.options {
+        let Some((_, upstream)) = provider.options.iter().find(|(ours, _)| ours == name) else { continue };
+        let value = HeaderValue::from_str(text).map_err(|_| {
+            Refusal::new(Code::InvalidConfig, format!("`{name}` in the config cannot be sent in a header"))
+        })?;
+        options.push((HeaderName::from_static(upstream), value));
+    }
+    Ok(options)
 }
 
 fn credential(call: &Call, given: Option<Secret>) -> Credential {

@@ -1,28 +1,31 @@
 //! Step 15: one call to one upstream, within its time.
 
 use std::pin::{Pin, pin};
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use http::Response;
-use outbound::{Answer, Body, SendError};
+use http::header::CONTENT_TYPE;
+use http_body_util::BodyExt;
+use outbound::{Answer, Body, BoxError, SendError};
 use protocol::error::{Code, Refusal};
 use providers::{Transport, mock};
+use tokio::time::Instant;
 
 use crate::encode::Outgoing;
 use crate::error::Error;
 use crate::gateway::Gateway;
 use crate::plan::Target;
 use crate::record::Trace;
-use crate::understand::{collect, grew_too_large};
+use crate::understand::grew_too_large;
 use crate::upload::{Progress, TooLarge};
 
+/// Gives the answer's head, and when a body that is held must be there.
 pub(crate) async fn send(
     gateway: &Gateway,
     target: &Target,
     outgoing: Outgoing,
     trace: &mut Trace,
-) -> Result<Response<Answer>, Error> {
+) -> Result<(Response<Answer>, Deadline), Error> {
     let limit = target.timeout.unwrap_or(gateway.limits.request_timeout);
     let progress = outgoing.progress.clone();
     let sent = pin!(async {
@@ -33,51 +36,80 @@ pub(crate) async fn send(
             }
         }
     });
-    match within(limit, progress.as_ref(), sent).await {
-        Some(answered) => answered,
-        None => {
-            let message = format!("Request exceeded the timeout sent in the request: {}ms", limit.as_millis());
-            Err(Refusal::new(Code::Timeout, message).of(target.provider.slug).into())
-        }
+    let deadline = Deadline { limit, started: Instant::now(), progress };
+    match within(&deadline, sent).await {
+        Some(answered) => Ok((answered?, deadline)),
+        None => Err(deadline.passed(target.provider.slug).into()),
     }
 }
 
-/// Waits up to `limit`, counted anew whenever the upload has moved on.
-async fn within<T>(
+/// When a call must be through: so long after it began, or after its upload last moved.
+pub(crate) struct Deadline {
     limit: Duration,
-    progress: Option<&Progress>,
-    mut work: Pin<&mut impl Future<Output = T>>,
-) -> Option<T> {
-    let mut seen = 0;
+    started: Instant,
+    progress: Option<Progress>,
+}
+
+impl Deadline {
+    pub(crate) fn at(&self) -> Instant {
+        let moved = self.progress.as_ref().map_or(self.started, Progress::last);
+        moved.max(self.started) + self.limit
+    }
+
+    pub(crate) fn passed(&self, provider: &'static str) -> Refusal {
+        let message = format!("Request exceeded the timeout sent in the request: {}ms", self.limit.as_millis());
+        Refusal::new(Code::Timeout, message).of(provider)
+    }
+}
+
+/// Waits up to the deadline, which moves while an upload does.
+async fn within<T>(deadline: &Deadline, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
     loop {
-        match tokio::time::timeout(limit, work.as_mut()).await {
+        let end = deadline.at();
+        match tokio::time::timeout_at(end, work.as_mut()).await {
             Ok(done) => return Some(done),
-            Err(_) => match progress.map(|sent| sent.load(Ordering::Relaxed)) {
-                Some(sent) if sent > seen => seen = sent,
-                _ => return None,
-            },
+            Err(_) if deadline.at() > end => {}
+            Err(_) => return None,
         }
     }
 }
 
-/// The built-in provider: answered from a script, without a socket.
+/// The built-in provider: answered from a script, without a socket. A body of any size goes by; what is parsed is kept.
 async fn rehearse(gateway: &Gateway, outgoing: Outgoing, id: &str) -> Result<Response<Answer>, Error> {
     let (head, body) = outgoing.request.into_parts();
-    let body = match body {
-        Body::Empty => bytes::Bytes::new(),
-        Body::Full(bytes) => bytes,
-        Body::Stream(stream) => collect(stream, &gateway.limits).await?,
+    let parsed = mock::is_parsed(head.method.as_str(), &outgoing.tail);
+    let room = if parsed { gateway.limits.json_bytes as usize } else { 0 };
+    let mut intake = mock::Intake::new(head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()));
+    let mut kept = Vec::new();
+    let mut take = |piece: &[u8]| {
+        intake.take(piece);
+        kept.extend_from_slice(&piece[..piece.len().min(room - kept.len())]);
     };
+    match body {
+        Body::Empty => {}
+        Body::Full(bytes) => take(&bytes),
+        Body::Stream(mut stream) => {
+            while let Some(frame) = stream.frame().await {
+                let broke = |error: BoxError| match error.downcast_ref::<TooLarge>() {
+                    Some(_) => grew_too_large(gateway),
+                    None => Refusal::new(Code::InvalidRequest, "the body broke off before its end"),
+                };
+                if let Some(piece) = frame.map_err(broke)?.data_ref() {
+                    take(piece);
+                }
+            }
+        }
+    }
     let ask = mock::Ask {
         method: head.method.as_str(),
         path: &outgoing.tail,
         query: outgoing.query.as_deref(),
         headers: &head.headers,
-        body: &body,
+        body: &kept,
         id,
         now: gateway.world.now_ms() / 1000,
     };
-    Ok(outbound::fake::play(mock::answer(&ask)).await)
+    Ok(outbound::fake::play(mock::answer_received(&ask, &intake.finish())).await)
 }
 
 fn failed(gateway: &Gateway, target: &Target, error: SendError) -> Refusal {

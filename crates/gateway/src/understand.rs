@@ -68,6 +68,9 @@ pub(crate) struct Wishes {
     pub forward_headers: Option<Vec<String>>,
 }
 
+/// Headers that ask for what is not built by saying anything at all.
+const NOT_YET_AT_ALL: &[(Ask, &str)] = &[(Ask::Beta, "beta features")];
+
 /// Headers that ask for what is not built, and what that is. Only those that would change the answer are here.
 const NOT_YET: &[(Ask, &str)] = &[
     (Ask::NitroMode, "nitro mode"),
@@ -84,6 +87,11 @@ pub(crate) async fn understand(gateway: &Gateway, incoming: Box<Incoming>) -> Re
     }
     for (ask, what) in NOT_YET {
         if asked.is_true(*ask) {
+            return Err(Refusal::not_yet(&format!("{what} (`{}`)", gateway.prefixes.ours(*ask))).into());
+        }
+    }
+    for (ask, what) in NOT_YET_AT_ALL {
+        if asked.value(*ask).is_some_and(|value| !value.is_empty()) {
             return Err(Refusal::not_yet(&format!("{what} (`{}`)", gateway.prefixes.ours(*ask))).into());
         }
     }

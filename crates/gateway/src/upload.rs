@@ -7,10 +7,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use outbound::BoxError;
+use tokio::time::Instant;
 
 use crate::call::BodyStream;
 
@@ -25,8 +27,23 @@ impl std::fmt::Display for TooLarge {
 
 impl std::error::Error for TooLarge {}
 
-/// Bytes sent so far, for whoever waits.
-pub(crate) type Progress = Arc<AtomicU64>;
+/// When an upload last moved, for whoever waits.
+#[derive(Clone)]
+pub(crate) struct Progress {
+    began: Instant,
+    /// Milliseconds after that.
+    moved: Arc<AtomicU64>,
+}
+
+impl Progress {
+    pub(crate) fn last(&self) -> Instant {
+        self.began + Duration::from_millis(self.moved.load(Ordering::Relaxed))
+    }
+
+    fn note(&self) {
+        self.moved.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+}
 
 pub(crate) struct Upload {
     body: BodyStream,
@@ -36,7 +53,7 @@ pub(crate) struct Upload {
 
 impl Upload {
     pub(crate) fn new(body: BodyStream, limit: u64) -> (Upload, Progress) {
-        let progress = Progress::default();
+        let progress = Progress { began: Instant::now(), moved: Arc::default() };
         (Upload { body, left: limit, progress: progress.clone() }, progress)
     }
 }
@@ -53,7 +70,7 @@ impl Body for Upload {
                 Some(left) => self.left = left,
                 None => return Poll::Ready(Some(Err(TooLarge.into()))),
             }
-            self.progress.fetch_add(length.max(1), Ordering::Relaxed);
+            self.progress.note();
         }
         polled
     }

@@ -12,7 +12,17 @@ use crate::patch::{self, Edit, Malformed};
 pub struct Facts {
     pub model: Option<String>,
     pub stream: bool,
-    stream_options: Option<Range<usize>>,
+    stream_options: Options,
+}
+
+/// What stands in `stream_options`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum Options {
+    #[default]
+    Nothing,
+    Object(Range<usize>),
+    /// Not ours to mend: the provider will say what is wrong.
+    Odd,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +54,9 @@ pub fn facts(body: &[u8]) -> Result<Facts, BadBody> {
             "model" if value == "null" => {}
             "model" => facts.model = Some(text(value)?.into_owned()),
             "stream" => facts.stream = flag(value)?,
-            _ => facts.stream_options = value.starts_with('{').then_some(span),
+            _ if value == "null" => {}
+            _ if value.starts_with('{') => facts.stream_options = Options::Object(span),
+            _ => facts.stream_options = Options::Odd,
         }
     }
     Ok(facts)
@@ -69,7 +81,11 @@ impl Facts {
     /// The edit that asks a stream for its usage, or `None` when the caller asked already.
     pub fn ask_for_usage(&self, body: &str) -> Option<Edit> {
         const FIELD: &str = "include_usage";
-        let options = self.stream_options.clone().map(|span| &body[span]).unwrap_or("{}");
+        let options = match &self.stream_options {
+            Options::Nothing => "{}",
+            Options::Object(span) => &body[span.clone()],
+            Options::Odd => return None,
+        };
         let asked = patch::spans(options, &[FIELD]).ok()?;
         if asked.iter().any(|(_, span)| &options[span.clone()] == "true") {
             return None;

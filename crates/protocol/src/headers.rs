@@ -111,9 +111,14 @@ impl Prefixes {
             let name = name.as_str();
             let Some((rank, text)) = self.ranked(name) else { continue };
             if let Some(at) = Ask::ALL.iter().position(|ask| ask.text() == text)
-                && rank < asked.rank[at]
+                && rank <= asked.rank[at]
             {
-                asked.values[at] = Some(value.clone());
+                // Lines of one name are one list.
+                let earlier = asked.values[at].take().filter(|_| rank == asked.rank[at]);
+                asked.values[at] = Some(match earlier {
+                    Some(earlier) => joined(&earlier, value),
+                    None => value.clone(),
+                });
                 asked.rank[at] = rank;
             }
         }
@@ -124,6 +129,10 @@ impl Prefixes {
         let with_rank = |(rank, prefix): (usize, &String)| Some((rank as u8, name.strip_prefix(prefix.as_str())?));
         self.prefixes.iter().enumerate().find_map(with_rank)
     }
+}
+
+fn joined(one: &HeaderValue, other: &HeaderValue) -> HeaderValue {
+    HeaderValue::from_bytes(&[one.as_bytes(), b", ", other.as_bytes()].concat()).unwrap_or_else(|_| one.clone())
 }
 
 /// What a request says through headers of ours. Where two prefixes differ, the earlier one in the list holds.

@@ -20,6 +20,8 @@ pub enum Ambiguous {
     BadEncoding,
     #[error("the path is encoded more than twice")]
     TooDeep,
+    #[error("the path is another spelling of one of the Admin API; write it plainly, or under `/v1/proxy/`")]
+    Disguised,
 }
 
 /// Encodings of encodings that are looked through; more than that is nobody's honest path.

@@ -22,9 +22,11 @@ pub const CONTROL: &[&str] = &[
     "mcp-servers",
     "openapi.json",
     "otel",
+    "plugins",
     "policies",
     "prompts",
     "providers",
+    "saved-filters",
     "scim",
     "secret-references",
     "virtual-keys",
@@ -89,6 +91,9 @@ fn under_v1<'p>(method: &str, tail: &'p str) -> Route<'p> {
     if CONTROL.contains(&first) {
         return Route::Control { path: tail, versioned: true };
     }
+    if is_disguised(first) {
+        return Route::Refused(Ambiguous::Disguised);
+    }
     if first == "v1beta" && endpoint::fits(endpoint::GEMINI.path, tail) {
         return Route::Inference { endpoint: &endpoint::GEMINI, tail };
     }
@@ -98,6 +103,18 @@ fn under_v1<'p>(method: &str, tail: &'p str) -> Route<'p> {
         return Route::Inference { endpoint: endpoint::find("*", "/*"), tail };
     }
     Route::Inference { endpoint: endpoint::find(method, tail), tail }
+}
+
+/// Whether another reader could take a segment for one that belongs to the Admin API.
+fn is_disguised(segment: &str) -> bool {
+    let plain =
+        |byte: u8| byte.is_ascii_lowercase() || byte == b'-' || byte == b'_' || byte == b'.' || byte.is_ascii_digit();
+    if segment.bytes().all(plain) {
+        return false;
+    }
+    let decoded = percent_encoding::percent_decode_str(segment).decode_utf8_lossy().to_ascii_lowercase();
+    let name = decoded.split(['/', ';', '?', '#', ' ']).next().unwrap_or_default();
+    CONTROL.contains(&name)
 }
 
 /// The first segment, and the rest with its slash.
@@ -140,6 +157,18 @@ mod tests {
                     assert!(matches!(decide(method, &path), Route::Control { .. }), "{method} {path}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_control_path_in_disguise_is_refused() {
+        for first in ["%61dmin", "admi%6e", "config%73", "admin%2Fusers", "configs;x=1", "Admin", "CONFIGS", "%41dmin"]
+        {
+            let path = format!("/v1/{first}/users");
+            assert_eq!(decide("GET", &path), Route::Refused(Ambiguous::Disguised), "{path}");
+        }
+        for first in ["Administration", "echo%20b", "files;v=1", "Models"] {
+            assert!(matches!(decide("GET", &format!("/v1/{first}")), Route::Inference { .. }), "{first}");
         }
     }
 

@@ -49,6 +49,7 @@ pub(crate) async fn run(config: &Config) -> Result<()> {
     );
     report.line("cors", Cors::new(&config.cors).map(|_| config.cors.allowed_origins.join(", ")));
     report.line("outbound", way_out(config));
+    report.line("master key", master_key(config));
     report.line("data", data(config).await);
     stdout().write_all(report.text.as_bytes())?;
     match report.problems {
@@ -69,6 +70,16 @@ fn encryption(config: &Config) -> Result<String> {
     match config.tls()? {
         None => Ok("off".into()),
         Some(identity) => tls::acceptor(&identity).map(|_| "certificate and key fit".into()),
+    }
+}
+
+fn master_key(config: &Config) -> Result<String> {
+    match config.master_key() {
+        None => Ok("kept in the data folder".into()),
+        Some(key) => match access::Master::new(key.clone()) {
+            Ok(_) => Ok("from MASTER_KEY".into()),
+            Err(bad) => bail!("MASTER_KEY: {bad}"),
+        },
     }
 }
 

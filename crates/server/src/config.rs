@@ -321,15 +321,16 @@ impl Config {
         self.database.check()?;
         for (name, key) in [("ADMIN", self.bootstrap_admin_key()), ("WORKSPACE", self.bootstrap_workspace_key())] {
             let Some(key) = key.map(Secret::expose) else { continue };
-            if key.len() < domain::key::SHORTEST {
+            if key.chars().count() < domain::key::SHORTEST {
                 return Err(bad(format!("BOOTSTRAP_{name}_KEY is shorter than {} characters", domain::key::SHORTEST)));
             }
             if domain::key::shape(key) == domain::key::Shape::Damaged {
                 let remedy = "its end does not fit its beginning; copy it whole, or choose another text";
                 return Err(bad(format!("BOOTSTRAP_{name}_KEY looks like a key of ours but {remedy}")));
             }
-            if key.chars().any(|character| !character.is_ascii_graphic()) {
-                return Err(bad(format!("BOOTSTRAP_{name}_KEY has a character that cannot stand in a header")));
+            if key.chars().any(char::is_control) || key.trim() != key {
+                let why = "has a control character, or a space at its end, and cannot be sent in a header";
+                return Err(bad(format!("BOOTSTRAP_{name}_KEY {why}")));
             }
         }
         match (self.bootstrap_admin_key(), self.bootstrap_workspace_key()) {

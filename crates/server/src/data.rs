@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use access::Master;
@@ -144,6 +144,9 @@ impl DataFolder {
         let path = self.path.join(MASTER);
         match fs::read_to_string(&path) {
             Ok(text) => {
+                if fs::metadata(&path).is_ok_and(|file| file.permissions().mode() & 0o077 != 0) {
+                    tracing::warn!("`{}` can be read by others; run `chmod 600` on it", path.display());
+                }
                 let master = Master::new(Secret::new(text.trim()));
                 Ok(Some(master.map_err(|bad| anyhow!("`{}`: {bad}", path.display()))?))
             }

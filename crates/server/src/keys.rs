@@ -43,6 +43,9 @@ async fn create(
     home: &Home,
     new: &CreateKey,
 ) -> Result<String> {
+    if new.name.trim().is_empty() {
+        bail!("--name: say in a word what the key is for");
+    }
     let master = bootstrap::fitting_master(settings, folder, config, home).await?;
     let kind = match new.kind {
         KeyKind::Admin => Kind::OrganisationService,
@@ -96,7 +99,12 @@ fn expiry(text: &str, now_ms: i64) -> Result<i64> {
         let number: i64 = text.strip_suffix(*unit)?.parse().ok()?;
         now_ms.checked_add(number.checked_mul(*ms)?)
     });
+    // A hundred years: what lies beyond is a slip, and no calendar writes it.
+    let latest = now_ms.saturating_add(100 * 366 * 86_400_000);
     match span.or_else(|| parse_time(text)) {
+        Some(end) if end > latest => {
+            bail!("--expires: `{text}` is more than a hundred years away; leave it out for never")
+        }
         Some(end) if end > now_ms => Ok(end),
         Some(_) => bail!("--expires: `{text}` is in the past"),
         None => bail!("--expires: `{text}` is no time; write `90d`, `12h`, `2027-01-31` or `2027-01-31T12:00:00Z`"),

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::JoinHandle;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -48,7 +48,15 @@ impl Logs {
 
 /// Which lines are written.
 pub(crate) fn filter(config: &Config) -> Result<EnvFilter> {
+    const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
     let level = &config.log.level;
+    // The parser takes any single word for the name of a module, and then writes nothing at all.
+    let known = |word: &str| word.contains('=') || LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word.trim()));
+    if !level.split(',').all(known) {
+        bail!(
+            "`log.level` is `{level}`; use `error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,gateway=debug`"
+        );
+    }
     EnvFilter::builder().parse(format!("sqlx=warn,{level}")).map_err(|_| {
         let examples = "`error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,gateway=debug`";
         anyhow!("`log.level` is `{level}`; use {examples}")

@@ -14,6 +14,7 @@ mod rig;
 mod screen;
 mod world;
 
+use std::io::{Write, stdout};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -78,9 +79,5 @@ async fn migrate(config: &Config) -> Result<()> {
         0 => format!("The tables were up to date (step {after})."),
         _ => format!("The tables went from step {before} to step {after}."),
     };
-    #[expect(clippy::print_stdout, reason = "what the command was asked for")]
-    {
-        println!("{said}");
-    }
-    Ok(())
+    writeln!(stdout(), "{said}").context("the answer cannot be written")
 }

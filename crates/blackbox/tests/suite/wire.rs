@@ -269,3 +269,76 @@ async fn a_client_that_waits_for_leave_to_send_gets_it() {
     socket.say(body).await;
     assert_eq!(answer(&mut socket).await.0, 200);
 }
+
+/// An upstream that answers every request with these bytes.
+async fn upstream(answer: &'static str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    tokio::spawn(async move {
+        while let Ok((mut socket, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut seen = Vec::new();
+                let mut piece = [0; 4096];
+                loop {
+                    match tokio::io::AsyncReadExt::read(&mut socket, &mut piece).await {
+                        Ok(0) | Err(_) => return,
+                        Ok(length) => seen.extend_from_slice(&piece[..length]),
+                    }
+                    if seen.ends_with(b"\r\n\r\n") {
+                        seen.clear();
+                        let written = tokio::io::AsyncWriteExt::write_all(&mut socket, answer.as_bytes()).await;
+                        written.expect("the gateway reads");
+                    }
+                }
+            });
+        }
+    });
+    format!("http://{address}")
+}
+
+#[tokio::test]
+async fn refusals_of_a_provider_pass_unchanged_also_without_a_body() {
+    let server = Server::start().await;
+    for (answer, status, body) in [
+        ("HTTP/1.1 404 Not Found\r\nX-Up: yes\r\nContent-Length: 0\r\n\r\n", 404, ""),
+        ("HTTP/1.1 404 Not Found\r\nX-Up: yes\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 404, ""),
+        ("HTTP/1.1 401 No\r\nX-Up: yes\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n", 401, ""),
+        ("HTTP/1.1 422 No\r\nX-Up: yes\r\nContent-Length: 8\r\n\r\nno\r\n\r\n\r\n", 422, "no\r\n\r\n\r\n"),
+    ] {
+        let host = upstream(answer).await;
+        for method in ["GET", "DELETE", "HEAD"] {
+            let body = if method == "HEAD" { "" } else { body };
+            if method == "HEAD" && answer.contains("no\r\n") {
+                continue; // that upstream sends a body after HEAD
+            }
+            for _ in 0..2 {
+                let call = server.call(method, "/v1/thing").header("x-gateway-provider", "openai");
+                let answer = call.header("x-gateway-custom-host", &host).send().await;
+                assert_eq!((answer.status, answer.text().as_str()), (status, body), "{method}");
+                assert_eq!(answer.header("x-up"), "yes", "{method}");
+                assert_eq!(answer.header("x-gateway-provider"), "openai", "{method}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_to_head_has_no_body_and_the_connection_goes_on() {
+    let server = Server::start().await;
+    let mut socket = Socket::open(&server.address).await;
+    for (path, status) in [("/nothing", 404), ("/health", 200), ("/v1/models", 401), ("/health", 200)] {
+        socket.say(format!("HEAD {path} HTTP/1.1\r\nhost: x\r\n\r\n")).await;
+        let head = socket.until("\r\n\r\n").await;
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{path}: {head}");
+        assert!(!head.contains("content-length: 0\r\n"), "the length of the body is told: {head}");
+        socket.seen.clear();
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_wants_to_change_the_protocol_is_refused() {
+    let server = Server::start().await;
+    let host = upstream("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n").await;
+    let call = server.call("GET", "/v1/thing").header("x-gateway-provider", "openai");
+    call.header("x-gateway-custom-host", &host).send().await.refused(502, "upstream_garbled", "protocol");
+}

@@ -37,6 +37,10 @@ impl Proxies {
             return Ok(Proxies(None));
         }
         let no = settings.no_proxy.clone().unwrap_or_default();
+        // The matcher takes it for names only, not for addresses.
+        if no.split(',').any(|rule| rule.trim() == "*") {
+            return Ok(Proxies(None));
+        }
         Ok(Proxies(Some(Matcher::builder().http(http).https(https).no(no).build())))
     }
 
@@ -57,9 +61,12 @@ fn checked(name: &str, value: &Option<String>) -> Result<String, BoxError> {
         return Ok(String::new());
     };
     // The value may hold a password and is not repeated.
-    let usable = text
-        .parse::<Uri>()
-        .is_ok_and(|uri| matches!(uri.scheme_str(), None | Some("http")) && uri.authority().is_some());
+    let usable = text.parse::<Uri>().is_ok_and(|uri| match uri.scheme_str() {
+        Some("http") => uri.authority().is_some(),
+        // Without a scheme a port must tell that a proxy is meant.
+        None => uri.authority().is_some_and(|authority| authority.port().is_some()),
+        Some(_) => false,
+    });
     if usable {
         Ok(text.to_owned())
     } else {

@@ -255,7 +255,10 @@ fn unknown(defaults: &Table, setting: &str) -> String {
     let last = |text: &str| text.rsplit('.').next().unwrap_or_default().to_owned();
     let nearest = near.map(|known| (distance(&last(&known), &last(setting)), known)).min();
     match nearest {
-        Some((far, known)) if far <= 3 => format!("there is no setting `{setting}`; did you mean `{known}`?"),
+        // Half of the letters may be wrong; more is another word.
+        Some((far, known)) if far * 2 <= last(setting).len() => {
+            format!("there is no setting `{setting}`; did you mean `{known}`?")
+        }
         _ => format!("there is no setting `{setting}`; config.default.toml lists all"),
     }
 }

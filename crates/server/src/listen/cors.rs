@@ -1,6 +1,6 @@
 //! Which pages of other origins may call us from a browser.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ACCESS_CONTROL_REQUEST_HEADERS, ORIGIN, VARY,
@@ -23,6 +23,24 @@ impl Cors {
             HeaderValue::from_str(text)
                 .with_context(|| format!("`cors.{name}` has a character that no header may have"))
         };
+        for origin in &config.allowed_origins {
+            let is_origin =
+                origin == "*" || origin == "null" || origin.starts_with("http://") || origin.starts_with("https://");
+            if !is_origin || origin.ends_with('/') {
+                bail!(
+                    "`cors.allowed_origins`: `{origin}` is no origin; write `*` or one such as `https://app.example.com`"
+                );
+            }
+        }
+        for (name, texts) in [
+            ("allowed_methods", &config.allowed_methods),
+            ("allowed_headers", &config.allowed_headers),
+            ("expose_headers", &config.expose_headers),
+        ] {
+            if let Some(text) = texts.iter().find(|text| http::Method::from_bytes(text.as_bytes()).is_err()) {
+                bail!("`cors.{name}`: `{text}` is no method or header name");
+            }
+        }
         let any = config.allowed_headers.iter().any(|name| name == "*");
         Ok(Cors {
             origins: config

@@ -10,7 +10,7 @@ use control::Control;
 use domain::ids::{self, World};
 use domain::secret::Secret;
 use gateway::{Gateway, ReplyBody};
-use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
+use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use protocol::error::{Code, Refusal};
@@ -74,11 +74,14 @@ impl PhaseCell {
 impl House {
     pub(crate) async fn answer(&self, peer: IpAddr, request: Request<Incoming>) -> Response<ReplyBody> {
         let origin = request.headers().get(ORIGIN).cloned();
-        let version = request.version();
+        let (version, head_only) = (request.version(), *request.method() == Method::HEAD);
         let mut response = match self.refuse(&request) {
             Some(response) => response,
             None => self.dispatch(peer, request).await,
         };
+        if head_only {
+            response = without_body(response);
+        }
         if origin.is_some() {
             self.cors.answer(origin.as_ref(), response.headers_mut());
         }
@@ -117,7 +120,7 @@ impl House {
         let route = decide(method.as_str(), request.uri().path());
         let (name, answer) = match route {
             Route::Refused(why) => ("refused", said(&Refusal::new(Code::AmbiguousPath, why.to_string()))),
-            Route::Inference { .. } | Route::Control { .. } if method == Method::OPTIONS => {
+            _ if method == Method::OPTIONS => {
                 let mut response = plain(StatusCode::NO_CONTENT, None, Bytes::new());
                 self.cors.preflight(headers, response.headers_mut());
                 ("preflight", response)
@@ -232,6 +235,16 @@ impl House {
         }
         response
     }
+}
+
+/// The answer to HEAD: all but the body, whose length is told. HTTP/2 would send a body that is there.
+fn without_body(response: Response<ReplyBody>) -> Response<ReplyBody> {
+    let (mut head, body) = response.into_parts();
+    let ReplyBody::Whole(whole) = body else { return Response::from_parts(head, body) };
+    if let Some(whole) = whole {
+        head.headers.insert(CONTENT_LENGTH, whole.len().into());
+    }
+    Response::from_parts(head, ReplyBody::Whole(None))
 }
 
 fn said(refusal: &Refusal) -> Response<ReplyBody> {

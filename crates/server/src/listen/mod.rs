@@ -156,6 +156,7 @@ impl Listener {
             let (house, exchange) = (house.clone(), exchanges.clone());
             async move {
                 let response = house.answer(peer, request).await;
+                exchange.answered();
                 Ok::<_, Infallible>(response.map(|body| Sent { body, _exchange: exchange }))
             }
         });

@@ -4,6 +4,7 @@
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -22,11 +23,20 @@ use super::door::House;
 /// How long what a client still sends is thrown away after we have closed our side.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// Whoever holds a clone of it is an exchange under way on the connection.
+/// Whoever holds a clone of it is an exchange under way on the connection; it counts the answers that were ours.
 #[derive(Clone, Default)]
-pub(super) struct Exchanges(Arc<()>);
+pub(super) struct Exchanges(Arc<AtomicU64>);
 
 impl Exchanges {
+    /// An answer of ours is handed to the library.
+    pub(super) fn answered(&self) {
+        self.0.fetch_add(1, Ordering::Release);
+    }
+
+    fn answers(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
+
     /// None besides the connection's own two holders: its service and its wire.
     fn none(&self) -> bool {
         Arc::strong_count(&self.0) <= 2
@@ -68,6 +78,8 @@ pub(super) struct Wire<S> {
     waiting: Waiting,
     /// Set once for each wait that is longer than the one before, and only looked at again when it fires.
     timer: Option<Pin<Box<Sleep>>>,
+    /// Answers of ours whose bytes have begun to leave.
+    left: u64,
     /// Our words in place of the library's, not yet sent.
     instead: Option<Bytes>,
     end: End,
@@ -100,7 +112,7 @@ impl<S> Wire<S> {
         idle: Duration,
     ) -> Wire<S> {
         let (waiting, end) = (Waiting::Nothing, End::Open);
-        Wire { socket, house, exchanges, headers, idle, waiting, timer: None, instead: None, end }
+        Wire { socket, house, exchanges, headers, idle, waiting, timer: None, left: 0, instead: None, end }
     }
 
     /// Nobody tells us when an exchange ends: the library does not read again by itself. So we look from time to time,
@@ -188,8 +200,14 @@ impl<S: AsyncWrite + Unpin> Wire<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn is_librarys_own(&self, bytes: &[u8]) -> bool {
-        bytes.starts_with(b"HTTP/1.1 4") && self.exchanges.none() && bytes.ends_with(b"\r\n\r\n")
+    /// Whether these bytes are an answer that nobody here gave. After the last answer of ours has begun to leave, and
+    /// while no exchange is under way, the library writes only what it refuses by itself.
+    fn is_librarys_own(&mut self, bytes: &[u8]) -> bool {
+        let answers = self.exchanges.answers();
+        if std::mem::replace(&mut self.left, answers) != answers {
+            return false;
+        }
+        bytes.starts_with(b"HTTP/1.1 4") && bytes.ends_with(b"\r\n\r\n") && self.exchanges.none()
     }
 }
 
@@ -235,7 +253,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Wire<S> {
     ) -> Poll<Result<usize>> {
         match joined(slices, &mut Room::default()) {
             Some(whole) => self.poll_write(cx, whole),
-            None => Pin::new(&mut self.socket).poll_write_vectored(cx, slices),
+            None => {
+                self.left = self.exchanges.answers();
+                Pin::new(&mut self.socket).poll_write_vectored(cx, slices)
+            }
         }
     }
 
