@@ -252,3 +252,30 @@ async fn every_status_of_another_path_passes_as_it_is() {
         assert_eq!(text.is_empty(), matches!(status, 204 | 304), "{status} {text}");
     }
 }
+
+#[tokio::test]
+async fn forced_numbers_keep_every_digit_and_options_of_a_config_become_headers() {
+    let scene = Scene::shared().await;
+    let config = format!(
+        r#"{{"provider":"openai","custom_host":"{}","openai_organization":"org-1","override_params":{{"temperature":0.10,"seed":123456789012345678901234567890,"f":1.0E+2}}}}"#,
+        scene.mock.base()
+    );
+    let answer = scene.chat("echo", "x").header("x-gateway-config", &config).send().await.well();
+    let call = scene.mock.only(&answer.mark).await;
+    let body = call["body"].to_string();
+    for part in ["0.10", "123456789012345678901234567890", "1.0E+2"] {
+        assert!(body.contains(part), "`{part}`: {body}");
+    }
+    assert_eq!(call["headers"]["openai-organization"], "org-1", "{call}");
+}
+
+#[tokio::test]
+async fn a_small_upload_does_not_double_the_time_limit() {
+    let scene = Scene::shared().await;
+    let call = scene.openai("POST", "/v1/anything").header("x-mock-hang", "head").body("a few bytes");
+    let begun = std::time::Instant::now();
+    let answer = call.header("x-gateway-request-timeout", "1000").send().await;
+    assert_eq!(answer.status, 408, "{}", answer.text());
+    let waited = begun.elapsed();
+    assert!(waited.as_millis() < 1800, "{waited:?}");
+}

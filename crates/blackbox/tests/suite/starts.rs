@@ -219,6 +219,37 @@ async fn check_names_every_problem_and_fails() {
 }
 
 #[tokio::test]
+async fn check_and_start_refuse_the_same_settings() {
+    for (name, value, part) in [
+        ("MASTER_KEY", "short", "MASTER_KEY"),
+        ("LOG_LEVEL", "loud", "`log.level`"),
+        ("HTTP_PROXY", "notaurl", "HTTP_PROXY"),
+        ("CORS_ALLOWED_ORIGINS", "foo", "`cors.allowed_origins`"),
+        ("CORS_ALLOWED_METHODS", "GE T", "`cors.allowed_methods`"),
+        ("HEADER_PREFIXES", "x", "headers.prefixes"),
+        ("TRUSTED_CUSTOM_HOSTS", "host:11434", "TRUSTED_CUSTOM_HOSTS"),
+    ] {
+        let (started, own) = serve(&[], &[(name, value)]).await;
+        failed(&started, &[part]);
+        let data = own.path().join("other");
+        let arguments = ["check", "--listen", "127.0.0.1:0", "--data", data.to_str().unwrap()];
+        let checked = run(&arguments, &[(name, value)]).await;
+        assert_eq!(checked.code, Some(1), "{name}: {checked:?}");
+        assert!(checked.stdout.contains("PROBLEM"), "{name}: {checked:?}");
+    }
+}
+
+#[tokio::test]
+async fn any_text_can_be_a_bootstrap_key() {
+    for key in ["a key with spaces inside", "schlüssel-mit-umlauten-äöü", "0123456789abcdef"] {
+        let server = Server::with(&[("BOOTSTRAP_WORKSPACE_KEY", key)]).await;
+        let call = server.bare("POST", "/v1/chat/completions").header("x-gateway-provider", "mock").chat("echo", "x");
+        let value = call.and("x-gateway-api-key", key).send().await;
+        assert_eq!(value.status, 200, "{key}: {}", value.text());
+    }
+}
+
+#[tokio::test]
 async fn check_and_start_agree_on_wrong_master_keys() {
     let own = tempfile::tempdir().unwrap();
     let folder = own.path().join("data");

@@ -18,6 +18,10 @@ const CONFIGS: &[(&str, &str)] = &[
     (r#""default_params":{"seed":1}"#, "`default_params`"),
     (r#""drop_params":["seed"]"#, "`drop_params`"),
     (r#""prompt_id":"pp-x""#, "`prompt_id`"),
+    (r#""hedge":{"after_ms":5}"#, "`hedge`"),
+    (r#""azure_entra_scope":"x""#, "Azure"),
+    (r#""anthropic_beta":"x""#, "Anthropic"),
+    (r#""aws_region":"x""#, "AWS"),
 ];
 
 #[tokio::test]
@@ -56,11 +60,27 @@ async fn stored_configs_providers_and_keys_are_refused_by_name() {
         (scene.chat("echo", "x").header("x-gateway-nitro-mode", "true"), "x-gateway-nitro-mode"),
         (scene.chat("echo", "x").header("x-gateway-dry-run", "true"), "x-gateway-dry-run"),
         (scene.chat("echo", "x").header("x-gateway-explain", "true"), "x-gateway-explain"),
+        (scene.chat("echo", "x").header("x-gateway-beta", "something-2026"), "x-gateway-beta"),
+        (scene.chat("echo", "x").header("x-gateway-provider", "anthropic"), "the provider `anthropic`"),
+        (scene.chat("echo", "x").header("x-gateway-provider", "cortex"), "the provider `cortex`"),
+        (scene.openai("GET", "/v1/thing?model=%40prod/x").without("x-gateway-provider"), "@slug"),
     ];
     for (call, part) in calls {
         let answer = call.send().await;
         answer.refused(501, "not_yet", part);
         assert!(scene.mock.calls(&answer.mark).await.is_empty(), "{part}");
+    }
+}
+
+#[tokio::test]
+async fn forced_fields_are_refused_where_they_cannot_be_applied() {
+    let scene = Scene::shared().await;
+    for path in ["/v1/audio/transcriptions", "/v1/moderations", "/v1/anything"] {
+        let call = scene.openai("POST", path).header("content-type", "multipart/form-data; boundary=b");
+        let call = call.header("x-gateway-config", r#"{"override_params":{"model":"other"}}"#).body("--b--\r\n");
+        let answer = call.send().await;
+        answer.refused(501, "not_yet", "`override_params`");
+        assert!(scene.mock.calls(&answer.mark).await.is_empty(), "{path}");
     }
 }
 
