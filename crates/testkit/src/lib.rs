@@ -4,11 +4,12 @@
 //! Served at `/v1/…` and without `/v1`, over HTTP/1.1 and h2c. Nothing is held that a caller can make large: uploads are
 //! hashed in passing, answers are made as they are read, the record keeps the last thousand calls.
 //!
-//! Beside it stands a `proxy` that plays a bad network.
+//! Beside it stand a `proxy` that plays a bad network and a `load` generator that measures.
 
 mod calls;
 mod desk;
 mod exchange;
+pub mod load;
 mod player;
 pub mod proxy;
 mod server;
