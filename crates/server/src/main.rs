@@ -10,16 +10,16 @@ mod keys;
 mod listen;
 mod logs;
 mod metrics;
+mod rig;
 mod screen;
 mod world;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 
-use cli::{Cli, Command, Mock};
+use cli::{Cli, Command};
 use config::Config;
 
 /// Measured: a call allocates some forty times, and half of what that costs with the system's allocator is saved.
@@ -48,7 +48,8 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let runtime = runtime.enable_all().build().context("no threads can be had")?;
     let done = match &cli.command {
-        Some(Command::Mock(mock)) => runtime.block_on(play(mock)),
+        Some(Command::Mock(mock)) => runtime.block_on(rig::mock(mock)),
+        Some(Command::Faultproxy(proxy)) => runtime.block_on(rig::faultproxy(proxy)),
         command => {
             let config = Config::load(&cli.flags())?;
             match command {
@@ -64,15 +65,4 @@ fn run(cli: &Cli) -> Result<()> {
     // What is still in flight has had its time.
     runtime.shutdown_background();
     done
-}
-
-async fn play(mock: &Mock) -> Result<()> {
-    let socket = listen::bind(mock.listen).await?;
-    let address = socket.local_addr()?;
-    #[expect(clippy::print_stdout, reason = "what the command was asked for")]
-    {
-        println!("The mock provider is ready: http://{address}/v1 (calls: http://{address}/__mock/calls)");
-    }
-    testkit::serve(socket, Arc::new(world::Real), async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await?;
-    Ok(())
 }

@@ -6,6 +6,7 @@ mod budgets;
 mod bytes;
 mod cors;
 mod families;
+mod faultproxy;
 mod first_start;
 mod hang_up;
 mod headers;
