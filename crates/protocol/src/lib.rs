@@ -5,6 +5,7 @@ pub mod body;
 pub mod endpoint;
 pub mod error;
 pub mod headers;
+pub mod hide;
 pub mod patch;
 pub mod path;
 pub mod route;
