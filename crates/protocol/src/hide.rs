@@ -12,6 +12,8 @@ const HELD_BACK: usize = 64 * 1024;
 #[derive(Debug, Default)]
 pub struct Hider {
     back: BytesMut,
+    /// The beginning of the event under way was sent: the rest must follow, whatever it turns out to be.
+    begun: bool,
 }
 
 impl Hider {
@@ -21,6 +23,7 @@ impl Hider {
         let (mut kept, mut from, mut hidden) = (Vec::new(), 0, false);
         framer.push(&bytes, |block, end| {
             let usage_only = matches!(block, Block::Event(event) if tally.event(event));
+            let usage_only = !std::mem::take(&mut self.begun) && usage_only;
             hidden |= usage_only;
             kept.push((from..end, usage_only));
             from = end;
@@ -40,6 +43,7 @@ impl Hider {
         self.back.extend_from_slice(&partial);
         if self.back.len() > HELD_BACK {
             out.extend_from_slice(&self.back.split());
+            self.begun = true;
         }
         (!out.is_empty()).then(|| out.freeze())
     }
@@ -48,6 +52,7 @@ impl Hider {
     pub fn finish(&mut self, framer: &mut Framer, tally: &mut Tally) -> Option<Bytes> {
         let mut usage_only = false;
         framer.finish(|block| usage_only = matches!(block, Block::Event(event) if tally.event(event)));
+        let usage_only = !std::mem::take(&mut self.begun) && usage_only;
         let rest = self.back.split().freeze();
         (!rest.is_empty() && !usage_only).then_some(rest)
     }
@@ -55,5 +60,24 @@ impl Hider {
     /// Whether a part of an event waits here that the caller has not seen.
     pub fn holds(&self) -> bool {
         !self.back.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tally::Format;
+
+    #[test]
+    fn an_event_that_was_sent_in_part_is_sent_to_its_end() {
+        let large = format!("data: {{\"choices\":[{}],\"usage\":{{}}}}\n\n", " ".repeat(2 * HELD_BACK));
+        let (mut framer, mut tally, mut hider) = (Framer::new(), Tally::new(Format::Chat), Hider::default());
+        let mut out = Vec::new();
+        for piece in large.as_bytes().chunks(HELD_BACK / 2) {
+            out.extend(hider.pass(&mut framer, &mut tally, Bytes::copy_from_slice(piece)).unwrap_or_default());
+        }
+        assert!(out == large.as_bytes(), "{} of {} bytes came through", out.len(), large.len());
+        let small = Bytes::from_static(b"data: {\"choices\":[],\"usage\":{}}\n\n");
+        assert_eq!(hider.pass(&mut framer, &mut tally, small), None);
     }
 }
