@@ -72,13 +72,14 @@ impl Relay {
 
     /// The provider's body is over. What is still to be sent, if anything.
     fn ended(&mut self) -> Option<Bytes> {
+        let cut = self.framer.held() > 0;
         let rest = self.hider.finish(&mut self.framer, &mut self.tally);
         if self.passing.events == Events::Unread || self.tally.complete() {
             let outcome = if self.tally.end == End::Failed { Outcome::StreamError } else { Outcome::Done };
             self.finish(outcome);
             return rest;
         }
-        let event = self.error_event("upstream ended its stream without finishing the answer", "upstream_error");
+        let event = self.error_event("upstream ended its stream without finishing the answer", "upstream_error", cut);
         self.finish(Outcome::Truncated);
         Some(match rest {
             Some(rest) => [rest, event].concat().into(),
@@ -90,7 +91,8 @@ impl Relay {
     fn broke(&mut self, why: &str, kind: &str, error: BoxError) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let outcome = if kind == "timeout_error" { Outcome::Timeout } else { Outcome::Truncated };
         let told = self.passing.format != Format::Unknown && self.tally.end != End::Terminal;
-        let event = told.then(|| self.error_event(why, kind));
+        let cut = self.framer.held() > 0 && !self.hider.holds();
+        let event = told.then(|| self.error_event(why, kind, cut));
         self.finish(outcome);
         match event {
             Some(event) => Poll::Ready(Some(Ok(Frame::data(event)))),
@@ -98,10 +100,10 @@ impl Relay {
         }
     }
 
-    /// The error event of the stream's format. An event that was under way is closed first.
-    fn error_event(&self, why: &str, kind: &str) -> Bytes {
+    /// The error event of the stream's format. An event of which the caller has only the beginning is closed first.
+    fn error_event(&self, why: &str, kind: &str, cut: bool) -> Bytes {
         let message = format!("{} error: {why}", self.provider);
-        let close = if self.framer.held() > 0 && !self.hider.holds() { "\n\n" } else { "" };
+        let close = if cut { "\n\n" } else { "" };
         let text = match self.passing.format {
             Format::Messages => {
                 let body = json!({ "type": "error", "error": { "type": "api_error", "message": message } });
