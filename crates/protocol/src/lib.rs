@@ -4,6 +4,8 @@
 pub mod body;
 pub mod endpoint;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod headers;
 pub mod hide;
 pub mod patch;

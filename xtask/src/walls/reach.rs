@@ -81,6 +81,8 @@ pub(super) fn environment(house: &House) -> Vec<Finding> {
         let argument = mention.argument.as_deref().unwrap_or_default();
         let by_cargo = mention.path.ends_with("env!") && argument.starts_with("CARGO_");
         is_config(source)
+            // Only tests depend on it, and they take their length and seed from `cargo xtask fuzz`.
+            || source.krate == "fuzz"
             || source.path.starts_with("crates/blackbox/")
             || (source.krate == "testkit" && in_test(source, mention))
             || (by_cargo && (argument.starts_with("CARGO_PKG_") || in_test(source, mention)))
