@@ -352,4 +352,6 @@ pub(crate) fn is_local(address: IpAddr) -> bool {
 }
 
 #[cfg(test)]
+mod fuzz;
+#[cfg(test)]
 mod tests;
