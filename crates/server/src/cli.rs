@@ -30,6 +30,7 @@ Examples:
   gatehouse serve --listen 0.0.0.0:8787         serve for other machines, too
   gatehouse keys create --name ci --expires 90d make a workspace key
   gatehouse check                               would it start? with which settings?
+  gatehouse bench                               what does it add to a call on this machine?
   gatehouse mock --listen 127.0.0.1:9999        play a provider, for tests
 
 Call it like the provider itself, with a key and the provider's name in headers:
@@ -62,6 +63,9 @@ pub(crate) enum Command {
     /// Play a bad network before any TCP service: delays, cuts, refusals, silence
     #[command(after_help = FAULTPROXY)]
     Faultproxy(Faultproxy),
+    /// Measure what a gateway adds to a call on this machine, in about 20 seconds
+    #[command(after_help = BENCH)]
+    Bench(Bench),
     /// Make, list and revoke API keys; a running server notices within two seconds
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -127,6 +131,47 @@ While it runs (what is not named stays as it is; DELETE heals everything):
   curl -X PUT 'http://127.0.0.1:9997/faults?mode=pass&cut_after=2000&cut=fin'
   curl -X DELETE http://127.0.0.1:9997/faults
   curl http://127.0.0.1:9997/faults        faults and counts";
+
+#[derive(Debug, Args)]
+pub(crate) struct Bench {
+    /// Time to measure, all phases together
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seconds: u64,
+    /// Connections that ask as fast as they are answered, for throughput and CPU
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) connections: u16,
+    /// Calls a second for latency; streams are begun at a tenth of it
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rate: u32,
+    /// Measure a gateway that runs already, for instance http://127.0.0.1:8787, instead of one of our own
+    #[arg(long, value_name = "URL", requires = "key")]
+    pub(crate) url: Option<String>,
+    /// A workspace key of that gateway
+    #[arg(long, value_name = "KEY", requires = "url")]
+    pub(crate) key: Option<String>,
+    /// Print the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+const BENCH: &str = "\
+It starts a mock provider and a gateway with a data folder of its own, asks the mock first straight and then
+through the gateway, and reports the difference. Everything stays on this machine and is cleaned up.
+
+How it measures:
+  throughput, CPU   every connection asks again as soon as it is answered
+  latency           calls are due at a constant rate, and their time runs from when they were due: if the gateway
+                    stands still for a moment, every call of that moment counts as late
+  added             the percentile through the gateway minus the same percentile straight to the mock
+
+How to read it: provider, gateway and callers share this machine's cores, so throughput is lower than with machines
+of their own, and tails (p99.9) need a quiet machine and a longer run. CPU per call is the figure that carries over.
+
+Examples:
+  gatehouse bench                                          about 20 seconds
+  gatehouse bench --seconds 120 --rate 2000                quieter tails, more load
+  gatehouse bench --set outbound.ask_streams_for_usage=false    with another setting
+  gatehouse bench --json > before.json                     to compare with later";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -208,7 +253,7 @@ mod tests {
     fn the_command_line_is_sound_and_help_names_every_command() {
         Cli::command().debug_assert();
         let help = Cli::command().render_long_help().to_string();
-        for command in ["serve", "mock", "faultproxy", "keys", "check", "--data", "--listen"] {
+        for command in ["serve", "mock", "faultproxy", "bench", "keys", "check", "--data", "--listen"] {
             assert!(help.contains(command), "{command}");
         }
     }

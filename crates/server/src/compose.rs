@@ -177,18 +177,18 @@ async fn hear_changes(mut notices: Notices, keyring: Arc<Keyring>) {
 }
 
 /// SIGTERM and SIGINT.
-struct Told {
+pub(crate) struct Told {
     terminate: tokio::signal::unix::Signal,
     interrupt: tokio::signal::unix::Signal,
 }
 
 impl Told {
-    fn new() -> Result<Told> {
+    pub(crate) fn new() -> Result<Told> {
         let watch = |kind| signal(kind).context("signals cannot be watched");
         Ok(Told { terminate: watch(SignalKind::terminate())?, interrupt: watch(SignalKind::interrupt())? })
     }
 
-    async fn stop(&mut self) {
+    pub(crate) async fn stop(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}

@@ -1,5 +1,6 @@
 //! Gatehouse: the program. `compose.rs` builds the house, `config.rs` reads the settings.
 
+mod bench;
 mod bootstrap;
 mod check;
 mod cli;
@@ -50,6 +51,7 @@ fn run(cli: &Cli) -> Result<()> {
     let runtime = runtime.enable_all().build().context("no threads can be had")?;
     let done = match &cli.command {
         Some(Command::Mock(mock)) => runtime.block_on(rig::mock(mock)),
+        Some(Command::Bench(bench)) => runtime.block_on(bench::run(bench, &cli.common)),
         Some(Command::Faultproxy(proxy)) => runtime.block_on(rig::faultproxy(proxy)),
         command => {
             let config = Config::load(&cli.flags())?;

@@ -2,6 +2,7 @@
 //!
 //! `GATEHOUSE_BIN` names the binary; without it, the one built beside this test is taken.
 
+mod bench;
 mod budgets;
 mod bytes;
 mod cors;
