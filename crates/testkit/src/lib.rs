@@ -1,7 +1,7 @@
-//! The mock provider over HTTP, for tests that need a real socket: the scripts of `providers::mock`, played with real timers,
-//! and a record of what arrived.
+//! The mock provider over HTTP, for tests that need a real socket: the scripts of `providers::mock`, played with real timers
+//! and real resets and a record of what arrived.
 //!
-//! Served at `/v1/…` and without `/v1`, over HTTP/1.1 and h2c. Nothing is held that a caller can make large: uploads are
+//! Served in the shapes of five providers, each at its own paths, over HTTP/1.1 and h2c. Nothing is held that a caller can make large: uploads are
 //! hashed in passing, answers are made as they are read, the record keeps the last thousand calls.
 
 mod calls;
@@ -9,5 +9,6 @@ mod desk;
 mod exchange;
 mod player;
 mod server;
+mod wire;
 
 pub use server::serve;

@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::calls::Calls;
 use crate::exchange;
+use crate::wire::Wire;
 
 /// So many calls may wait on one h2c connection: a load test holds thousands over few sockets.
 const STREAMS: u32 = 10_000;
@@ -47,14 +48,16 @@ pub async fn serve(
 async fn serve_connection(socket: TcpStream, calls: Arc<Calls>, world: Arc<dyn World>) {
     // Without this the kernel joins small events, and "chunk by chunk" would be a hope. Where it fails, only timing suffers.
     socket.set_nodelay(true).unwrap_or_default();
+    let wire = Wire::new(socket);
+    let end = wire.end();
     let service = service_fn(move |request| {
-        let (calls, now) = (calls.clone(), world.now_ms() / 1000);
-        async move { exchange::answer(&calls, now, request).await }
+        let (calls, end, now) = (calls.clone(), end.clone(), world.now_ms() / 1000);
+        async move { exchange::answer(&calls, end, now, request).await }
     });
     let mut builder = auto::Builder::new(TokioExecutor::new());
     // Callers that leave in crowds are what the mock is for, not an attack.
     builder.http2().max_concurrent_streams(STREAMS).max_pending_accept_reset_streams(STREAMS as usize);
-    let served = builder.serve_connection(TokioIo::new(socket), service).await;
+    let served = builder.serve_connection(TokioIo::new(wire), service).await;
     // A broken connection is the mock's daily bread; the record has its state.
     drop(served);
 }

@@ -168,11 +168,8 @@ fn framings_carry_the_same_events() {
 }
 
 fn sent_bytes(script: &Script) -> String {
-    let sends = script.steps.iter().filter_map(|step| match step {
-        Step::Send(bytes) => Some(bytes.to_vec()),
-        _ => None,
-    });
-    String::from_utf8(sends.flatten().collect()).expect("the whole is UTF-8")
+    let sends = script.steps.iter().filter_map(Step::bytes).flatten().copied();
+    String::from_utf8(sends.collect()).expect("the whole is UTF-8")
 }
 
 #[test]
