@@ -10,7 +10,8 @@ use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use providers::mock::{self, Ask, Intake, Receipt, Script};
 
-use crate::calls::{Calls, KEPT_BYTES, Running};
+use crate::books::Books;
+use crate::calls::{KEPT_BYTES, Running};
 use crate::desk;
 use crate::player::Playing;
 use crate::wire::WireEnd;
@@ -20,16 +21,16 @@ const PARSED_BYTES: usize = 32 * 1024 * 1024;
 
 /// Errors end the connection: the caller has left, or there is nobody to tell.
 pub(crate) async fn answer(
-    calls: &Calls,
+    books: &Books,
     end: WireEnd,
     now: i64,
     request: Request<Incoming>,
 ) -> io::Result<Response<Playing>> {
     let (mut head, body) = request.into_parts();
-    if let Some((status, value)) = desk::answer(calls, &head) {
+    if let Some((status, value)) = desk::answer(books, &head) {
         return respond(json(status, value.to_string()), |script| Playing::new(script, end));
     }
-    let call = calls.begin(&head);
+    let call = books.calls.begin(&head);
     name_host(&mut head);
     let (method, path) = (head.method.as_str(), head.uri.path());
     let room = if mock::is_parsed(method, path) { PARSED_BYTES } else { KEPT_BYTES };
@@ -44,7 +45,8 @@ pub(crate) async fn answer(
     if head.method == Method::HEAD {
         call.answered();
     }
-    respond(script, |script| Playing::new(script, end).on_record(call))
+    let tab = script.bill.as_ref().map(|bill| books.invoice.open(bill));
+    respond(script, |script| Playing::new(script, end).on_record(call, tab))
 }
 
 /// Reads the body to its end and keeps its beginning.

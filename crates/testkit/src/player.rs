@@ -14,6 +14,7 @@ use providers::mock::{Script, Step};
 use tokio::time::{Sleep, sleep};
 
 use crate::calls::Running;
+use crate::invoice::Tab;
 use crate::wire::WireEnd;
 
 static FILLER: [u8; 16 * 1024] = [b'x'; 16 * 1024];
@@ -32,6 +33,8 @@ pub(crate) struct Playing {
     end: WireEnd,
     /// `None` for answers that are not on record.
     call: Option<Running>,
+    /// `None` for answers that cost nothing.
+    tab: Option<Tab>,
 }
 
 /// The script asked for the connection to break.
@@ -50,11 +53,11 @@ impl Playing {
     pub(crate) fn new(script: Script, end: WireEnd) -> Playing {
         let length = script.length().filter(|_| !script.is_stream());
         let steps = script.steps.into();
-        Playing { steps, length, wait: None, flush: false, cut_due: false, end, call: None }
+        Playing { steps, length, wait: None, flush: false, cut_due: false, end, call: None, tab: None }
     }
 
-    pub(crate) fn on_record(mut self, call: Running) -> Playing {
-        self.call = Some(call);
+    pub(crate) fn on_record(mut self, call: Running, tab: Option<Tab>) -> Playing {
+        (self.call, self.tab) = (Some(call), tab);
         self.note_end();
         self
     }
@@ -108,7 +111,12 @@ impl Body for Playing {
                     self.flush = true;
                     return self.send(bytes);
                 }
-                Some(Step::Say { event, .. }) => self.steps.push_front(Step::Send(event)),
+                Some(Step::Say { event, tokens }) => {
+                    if let Some(tab) = &self.tab {
+                        tab.add_output(tokens);
+                    }
+                    self.steps.push_front(Step::Send(event));
+                }
                 Some(Step::Fill { count }) => return self.fill(count),
                 Some(Step::Wait(time)) => self.wait = Some(Box::pin(sleep(time))),
                 Some(Step::Hang) => {

@@ -2,6 +2,7 @@
 
 mod answers;
 mod faults;
+mod invoice;
 mod record;
 mod rig;
 mod tongues;
