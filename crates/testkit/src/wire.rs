@@ -97,6 +97,20 @@ impl AsyncWrite for Wire {
         self.end.writing(bytes.len(), |half| half.poll_write(cx, bytes))
     }
 
+    // A chunk of HTTP/1.1 is three pieces: without this they would be copied into one.
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let swallowed = pieces.iter().map(|piece| piece.len()).sum();
+        self.end.writing(swallowed, |half| half.poll_write_vectored(cx, pieces))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.end.writing((), |half| half.poll_flush(cx))
     }
