@@ -91,26 +91,43 @@ fn space_out(steps: &mut Vec<Step>, time: Duration) {
 const DROPS: u64 = 100_000;
 
 fn drip(steps: &mut Vec<Step>, size: u64, time: Duration) {
-    let mut dripped: Vec<Step> = Vec::new();
-    for step in steps.drain(..) {
-        let (mut bytes, tokens) = match step {
-            Step::Send(bytes) => (bytes, 0),
-            Step::Say { event, tokens } => (event, tokens),
-            other => {
-                dripped.push(other);
-                continue;
-            }
-        };
-        let size = size.max(bytes.len() as u64 / DROPS) as usize;
-        while bytes.len() > size {
-            dripped.extend([Step::Send(bytes.split_to(size)), Step::Wait(time)]);
+    let dripped = steps.drain(..).flat_map(|step| drops(step, size)).flat_map(|drop| match drop {
+        Step::Send(_) | Step::Say { .. } | Step::Fill { .. } => vec![Step::Wait(time), drop],
+        other => vec![other],
+    });
+    *steps = dripped.skip_while(|step| *step == Step::Wait(time)).collect();
+}
+
+/// The pieces of a step; the last one tells its tokens.
+fn drops(step: Step, size: u64) -> Vec<Step> {
+    let mut drops = Vec::new();
+    match step {
+        Step::Send(bytes) => drops.extend(pieces(bytes, size).into_iter().map(Step::Send)),
+        Step::Say { event, tokens } => {
+            let mut pieces = pieces(event, size);
+            let last = pieces.pop().unwrap_or_default();
+            drops.extend(pieces.into_iter().map(Step::Send));
+            drops.push(Step::Say { event: last, tokens });
         }
-        dripped.extend([Step::Say { event: bytes, tokens }, Step::Wait(time)]);
+        Step::Fill { mut count } => {
+            let size = size.max(count / DROPS);
+            while count > 0 {
+                drops.push(Step::Fill { count: count.min(size) });
+                count -= count.min(size);
+            }
+        }
+        other => drops.push(other),
     }
-    if matches!(dripped.last(), Some(Step::Wait(_))) {
-        dripped.pop();
+    drops
+}
+
+fn pieces(mut bytes: Bytes, size: u64) -> Vec<Bytes> {
+    let size = usize::try_from(size.max(bytes.len() as u64 / DROPS)).unwrap_or(usize::MAX);
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        pieces.push(bytes.split_to(size.min(bytes.len())));
     }
-    *steps = dripped;
+    pieces
 }
 
 /// No text, no JSON and no message of any protocol begins like this.

@@ -65,8 +65,9 @@ fn exception(refusal: &Refusal) -> &'static str {
     refusal.kind().or(known).unwrap_or(otherwise)
 }
 
-/// In a stream the same names begin with a small letter.
+/// In a stream the same names begin with a small letter, and a model that breaks off has a name of its own.
 fn in_stream(exception: &str) -> String {
+    let exception = if exception == "ModelErrorException" { "ModelStreamErrorException" } else { exception };
     exception
         .chars()
         .enumerate()

@@ -163,6 +163,20 @@ fn bedrock_streams_each_vendor_in_its_shape() {
 }
 
 #[test]
+fn bedrock_names_what_breaks_a_stream() {
+    for (status, kind) in [
+        ("400", "validationException"),
+        ("424", "modelStreamErrorException"),
+        ("429", "throttlingException"),
+        ("500", "internalServerException"),
+        ("503", "serviceUnavailableException"),
+    ] {
+        let script = TONGUES[4].streamed("echo").with("x-mock-error-in-stream", &format!("1-{status}")).play();
+        assert_eq!(messages(&script)[1].0, kind);
+    }
+}
+
+#[test]
 fn a_cent_of_a_vendor_is_a_cent() {
     let bill = TONGUES[5].whole("cent").play().bill.expect("a bill");
     assert_eq!((bill.model.as_str(), bill.tariff.call), ("anthropic.cent", 10_000_000));
