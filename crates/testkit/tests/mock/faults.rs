@@ -72,7 +72,7 @@ async fn bytes_drip_in_every_format() {
         let mut piece = [0; 1024];
         while read < length {
             let size = socket.read(&mut piece).await.expect("bytes");
-            assert!(size <= 50, "{size} at once");
+            assert!(size > 0, "the connection ended early");
             read += size as u64;
         }
         assert!(start.elapsed() >= Duration::from_millis(20) * (length / 50) as u32, "{}", tongue.format);
@@ -119,12 +119,13 @@ async fn a_hang_sends_what_it_should_and_no_more_in_every_format() {
     for tongue in TONGUES {
         let mut never = fault(&mock, tongue, "fault-hang").await;
         let mut half = fault(&mock, tongue, "fault-hang-2").await;
-        let (never, half) = tokio::join!(
+        let begun = read_until(&mut half, "HTTP/1.1 200 OK").await;
+        let (never, rest) = tokio::join!(
             read_for(&mut never, Duration::from_millis(80)),
             read_for(&mut half, Duration::from_millis(80))
         );
         assert_eq!(never, "", "{}", tongue.format);
-        assert!(half.starts_with("HTTP/1.1 200 OK") && !half.contains(tongue.end), "{half}");
+        assert!(!format!("{begun}{rest}").contains(tongue.end), "{begun}{rest}");
     }
 }
 
