@@ -9,6 +9,8 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 
 use crate::metadata::cargo;
+use crate::rig::Rig;
+use crate::setup::{need_c_compiler, need_component};
 use crate::walls;
 
 /// Where everything is built: outside the clone, unless told otherwise.
@@ -23,7 +25,7 @@ struct Sum {
     failed: u64,
 }
 
-const STEPS: &[&str] = &["fmt", "check", "clippy", "build", "release", "test"];
+const STEPS: &[&str] = &["fmt", "check", "clippy", "build", "release", "test", "postgres"];
 
 pub(crate) fn run(root: &Path, skip: &[&str]) -> anyhow::Result<bool> {
     if let Some(unknown) = skip.iter().find(|step| !STEPS.contains(step)) {
@@ -36,6 +38,8 @@ pub(crate) fn run(root: &Path, skip: &[&str]) -> anyhow::Result<bool> {
         need_component(component)?;
     }
     let mut sum = Sum::default();
+    let tests = ["test", "postgres"].iter().any(|step| !skip.contains(step));
+    let rig = if tests { Some(Rig::start()?) } else { None };
     for step in STEPS.iter().filter(|step| !skip.contains(*step)) {
         println!("==> {step}");
         let start = Instant::now();
@@ -45,7 +49,9 @@ pub(crate) fn run(root: &Path, skip: &[&str]) -> anyhow::Result<bool> {
             "clippy" => place.cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])?,
             "build" => place.cargo(&["build", "--locked", "--workspace", "--bins"])?,
             "release" => place.cargo(&["build", "--release", "--locked", "-p", "server"])?,
-            _ => place.test(&mut sum)?,
+            "test" => place.test(&mut sum, rig.as_ref(), &["--workspace"])?,
+            // The same suite over HTTP once more, with its data in PostgreSQL.
+            _ => place.test(&mut sum, rig.as_ref(), &["--workspace", "--test", "suite"])?,
         };
         println!("==> {step} {} in {:.1} s", if done { "done" } else { "FAILED" }, start.elapsed().as_secs_f32());
         if !done {
@@ -55,6 +61,15 @@ pub(crate) fn run(root: &Path, skip: &[&str]) -> anyhow::Result<bool> {
     }
     println!("gatehouse: {} passed, {} failed", sum.passed, sum.failed);
     Ok(sum.failed == 0)
+}
+
+/// Runs one command while a PostgreSQL and a Redis are there.
+pub(crate) fn beside_a_rig(program: &str, arguments: &[&str], everything: bool) -> anyhow::Result<bool> {
+    let rig = Rig::start()?;
+    let mut command = Command::new(program);
+    command.args(arguments).envs(rig.variables());
+    command.envs(rig.databases(everything));
+    Ok(command.status().with_context(|| format!("cannot start {program}"))?.success())
 }
 
 fn report(step: &str, sum: &Sum) {
@@ -86,9 +101,12 @@ impl Place {
     }
 
     /// Runs all tests, lets their output through, and counts.
-    fn test(&self, sum: &mut Sum) -> anyhow::Result<bool> {
+    fn test(&self, sum: &mut Sum, rig: Option<&Rig>, what: &[&str]) -> anyhow::Result<bool> {
         let binary = self.target.join("release").join("gatehouse");
-        let mut command = self.command(&["test", "--workspace", "--locked", "--no-fail-fast"]);
+        let mut command = self.command(&[&["test", "--locked", "--no-fail-fast"], what].concat());
+        if let Some(rig) = rig {
+            command.envs(rig.variables()).envs(rig.databases(what.contains(&"suite")));
+        }
         if binary.exists() {
             command.env("GATEHOUSE_BIN", &binary);
         }
@@ -134,45 +152,6 @@ fn target_folder() -> anyhow::Result<PathBuf> {
         None => PathBuf::from(set("HOME").context("neither `CARGO_TARGET_DIR` nor `HOME` is set")?).join(".cache"),
     };
     Ok(cache.join("gatehouse").join("target"))
-}
-
-fn works(program: &str, arguments: &[&str]) -> bool {
-    let quiet = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
-    quiet.is_ok_and(|status| status.success())
-}
-
-/// SQLite and the TLS library are built from C.
-fn need_c_compiler() -> anyhow::Result<()> {
-    if works("cc", &["--version"]) {
-        return Ok(());
-    }
-    let is_root = Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0");
-    if is_root && works("apt-get", &["--version"]) {
-        println!("no C compiler; installing build-essential");
-        let apt = |arguments: &[&str]| {
-            Command::new("apt-get").env("DEBIAN_FRONTEND", "noninteractive").args(arguments).status()
-        };
-        if apt(&["update", "-q"])?.success() && apt(&["install", "-q", "-y", "build-essential"])?.success() {
-            return Ok(());
-        }
-    }
-    bail!("a C compiler is needed (`cc`); install it with `apt-get install build-essential`")
-}
-
-fn need_component(component: &str) -> anyhow::Result<()> {
-    let works = Command::new(cargo())
-        .args([component, "--version"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !works {
-        let package = if component == "fmt" { "rustfmt" } else { component };
-        bail!(
-            "`cargo {component}` is missing; install it with `rustup component add {package}`, or pass `--skip {component}`"
-        );
-    }
-    Ok(())
 }
 
 #[cfg(test)]

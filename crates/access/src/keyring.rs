@@ -28,10 +28,20 @@ pub enum Found {
 pub struct Keyring {
     settings: Arc<dyn Settings>,
     hasher: KeyHasher,
-    bound: usize,
+    bounds: Bounds,
     held: RwLock<Held>,
     /// The last revision whose changes are in here.
     revision: AtomicI64,
+    /// When the store last said so, in ms.
+    confirmed_at: AtomicI64,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Callers that are held at most.
+    pub callers: usize,
+    /// How long what is known stays good while the store is away.
+    pub stale_ms: i64,
 }
 
 #[derive(Default)]
@@ -66,11 +76,22 @@ fn fingerprint(hash: &KeyHash) -> u64 {
 const SWEEP: i64 = 1000;
 
 impl Keyring {
-    /// Learns every valid key. `bound` is how many callers are held at most.
-    pub async fn load(settings: Arc<dyn Settings>, hasher: KeyHasher, bound: usize) -> Result<Keyring, StoreError> {
-        let keyring = Keyring { settings, hasher, bound, held: RwLock::default(), revision: AtomicI64::new(0) };
+    /// Learns every valid key.
+    pub async fn load(
+        settings: Arc<dyn Settings>,
+        hasher: KeyHasher,
+        bounds: Bounds,
+        now_ms: i64,
+    ) -> Result<Keyring, StoreError> {
+        let (revision, confirmed_at) = (AtomicI64::new(0), AtomicI64::new(now_ms));
+        let keyring = Keyring { settings, hasher, bounds, held: RwLock::default(), revision, confirmed_at };
         keyring.reload().await?;
         Ok(keyring)
+    }
+
+    /// Whether what is known may still be believed: the store confirmed it not too long ago.
+    pub fn is_current(&self, now_ms: i64) -> bool {
+        now_ms - self.confirmed_at.load(Ordering::Relaxed) <= self.bounds.stale_ms
     }
 
     /// Looks a presented key up. A damaged key of our own making is not even hashed.
@@ -94,7 +115,13 @@ impl Keyring {
     }
 
     /// Takes in what the change feed tells. Called again and again; a commit in this process calls it at once.
-    pub async fn refresh(&self) -> Result<(), StoreError> {
+    pub async fn refresh(&self, now_ms: i64) -> Result<(), StoreError> {
+        self.take_in().await?;
+        self.confirmed_at.fetch_max(now_ms, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn take_in(&self) -> Result<(), StoreError> {
         loop {
             let after = self.revision.load(Ordering::Acquire);
             let noted = self.settings.changes(after, SWEEP).await?;
@@ -122,7 +149,7 @@ impl Keyring {
         loop {
             let page = self.settings.sweep(kinds::API_KEY, &after, SWEEP).await?;
             for record in &page {
-                admit(&mut fresh, record, self.bound);
+                admit(&mut fresh, record, self.bounds.callers);
             }
             match page.last() {
                 Some(last) if page.len() as i64 == SWEEP => after = last.id.clone(),
@@ -135,7 +162,7 @@ impl Keyring {
     }
 
     fn learn(&self, record: &Record) -> Option<Arc<Caller>> {
-        admit(&mut self.held.write(), record, self.bound)
+        admit(&mut self.held.write(), record, self.bounds.callers)
     }
 }
 
@@ -218,17 +245,17 @@ mod tests {
     async fn keys_made_and_revoked_elsewhere_are_noticed_by_refresh() {
         let folder = tempfile::tempdir().unwrap();
         let settings = store(&folder).await;
-        let ring = Keyring::load(settings.clone(), hasher(), 10).await.unwrap();
+        let ring = Keyring::load(settings.clone(), hasher(), Bounds { callers: 10, stale_ms: 1000 }, 0).await.unwrap();
         assert_eq!(ring.look("a-key-of-their-own"), Found::Unknown);
 
         let mut one = record("k1", "a-key-of-their-own");
         settings.commit(vec![Change::Insert(one.clone())], audit()).await.unwrap();
-        ring.refresh().await.unwrap();
+        ring.refresh(1).await.unwrap();
         assert!(matches!(ring.look("a-key-of-their-own"), Found::Caller(caller) if caller.key_id == "k1"));
 
         one.status = Record::ARCHIVED.into();
         settings.commit(vec![Change::Replace(one)], audit()).await.unwrap();
-        ring.refresh().await.unwrap();
+        ring.refresh(1).await.unwrap();
         assert_eq!(ring.look("a-key-of-their-own"), Found::Unknown);
     }
 
@@ -237,11 +264,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let settings = store(&folder).await;
         settings.commit(vec![Change::Insert(record("k1", "first-key"))], audit()).await.unwrap();
-        let ring = Keyring::load(settings.clone(), hasher(), 10).await.unwrap();
+        let ring = Keyring::load(settings.clone(), hasher(), Bounds { callers: 10, stale_ms: 1000 }, 0).await.unwrap();
         assert!(matches!(ring.look("first-key"), Found::Caller(_)));
         let delete = Change::Delete { kind: kinds::API_KEY.into(), id: "k1".into() };
         settings.commit(vec![delete], audit()).await.unwrap();
-        ring.refresh().await.unwrap();
+        ring.refresh(1).await.unwrap();
         assert_eq!(ring.look("first-key"), Found::Unknown);
     }
 
@@ -251,7 +278,7 @@ mod tests {
         let settings = store(&folder).await;
         let inserts = (0..20).map(|at| Change::Insert(record(&format!("k{at}"), &format!("key-number-{at}"))));
         settings.commit(inserts.collect(), audit()).await.unwrap();
-        let ring = Keyring::load(settings, hasher(), 5).await.unwrap();
+        let ring = Keyring::load(settings, hasher(), Bounds { callers: 5, stale_ms: 1000 }, 0).await.unwrap();
         for at in 0..20 {
             let caller = match ring.look(&format!("key-number-{at}")) {
                 Found::Caller(caller) => caller,
@@ -264,9 +291,23 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn what_is_known_is_believed_for_a_time_without_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = store(&folder).await;
+        let ring = Keyring::load(settings.clone(), hasher(), Bounds { callers: 5, stale_ms: 1000 }, 0).await.unwrap();
+        assert!(ring.is_current(1000) && !ring.is_current(1001));
+        ring.refresh(500).await.unwrap();
+        assert!(ring.is_current(1500) && !ring.is_current(1501));
+        settings.close().await;
+        assert!(ring.refresh(1400).await.is_err());
+        assert!(!ring.is_current(1501), "a failed look confirms nothing");
+    }
+
+    #[tokio::test]
     async fn a_damaged_key_of_ours_is_unknown() {
         let folder = tempfile::tempdir().unwrap();
-        let ring = Keyring::load(store(&folder).await, hasher(), 5).await.unwrap();
+        let ring =
+            Keyring::load(store(&folder).await, hasher(), Bounds { callers: 5, stale_ms: 1000 }, 0).await.unwrap();
         assert_eq!(ring.look("ghk_ws_damaged"), Found::Unknown);
     }
 }

@@ -31,6 +31,11 @@ pub(crate) async fn authenticate(gateway: &Gateway, incoming: &mut Incoming) -> 
     if incoming.headers.get(AUTHORIZATION).is_some_and(|value| value.as_bytes() == PLACEHOLDER) {
         incoming.headers.remove(AUTHORIZATION);
     }
+    let now = gateway.world.now_ms();
+    if !gateway.keyring.is_current(now) {
+        let message = "keys cannot be checked: the settings store has been away for too long; try again";
+        return Err(Refusal::new(Code::Unavailable, message).into());
+    }
     let presented = presented(gateway, incoming);
     let caller = match presented.as_deref().map(|key| gateway.keyring.look(key)) {
         Some(Found::Caller(caller)) => caller,
@@ -45,7 +50,7 @@ pub(crate) async fn authenticate(gateway: &Gateway, incoming: &mut Incoming) -> 
         },
         Some(Found::Unknown) | None => return Err(unknown().into()),
     };
-    if caller.key.expired(gateway.world.now_ms()) {
+    if caller.key.expired(now) {
         return Err(Refusal::new(Code::KeyExpired, "Gateway API Key Expired").into());
     }
     take_out_keys(gateway, &mut incoming.headers);

@@ -8,9 +8,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use outbound::BoxError;
+use protocol::hide::Hider;
 use protocol::sse::{Block, Framer};
 use protocol::tally::{End, Format, Tally};
 use serde_json::json;
@@ -20,15 +21,11 @@ use crate::answer::{Events, Passing};
 use crate::line::Outcome;
 use crate::record::Trace;
 
-/// A partial event larger than this is no usage chunk and is not held back any longer.
-const HELD_BACK: usize = 64 * 1024;
-
 pub struct Relay {
     passing: Passing,
     framer: Framer,
     tally: Tally,
-    /// Bytes of an event that is not whole yet, while usage is hidden.
-    back: BytesMut,
+    hider: Hider,
     idle: Idle,
     state: State,
     provider: &'static str,
@@ -48,7 +45,7 @@ impl Relay {
             passing,
             framer: Framer::new(),
             tally,
-            back: BytesMut::new(),
+            hider: Hider::default(),
             idle: Idle::new(idle),
             state: State::Passing,
             provider,
@@ -69,53 +66,20 @@ impl Relay {
                 });
                 Some(bytes)
             }
-            Events::HideUsage => self.without_usage(bytes),
+            Events::HideUsage => self.hider.pass(&mut self.framer, &mut self.tally, bytes),
         }
-    }
-
-    fn without_usage(&mut self, bytes: Bytes) -> Option<Bytes> {
-        // Spans of `bytes` that are sent on; the first may be preceded by what was held back.
-        let (tally, mut kept, mut from, mut hidden) = (&mut self.tally, Vec::new(), 0, false);
-        self.framer.push(&bytes, |block, end| {
-            let usage_only = matches!(block, Block::Event(event) if tally.event(event));
-            if usage_only {
-                hidden = true;
-            }
-            kept.push((from..end, usage_only));
-            from = end;
-        });
-        let partial = bytes.slice(from..);
-        if !hidden && self.back.is_empty() && partial.is_empty() {
-            return Some(bytes); // whole events, all of them wanted: as they came
-        }
-        let mut out = BytesMut::with_capacity(self.back.len() + bytes.len());
-        for (span, usage_only) in kept {
-            if !usage_only {
-                out.extend_from_slice(&self.back);
-                out.extend_from_slice(&bytes[span]);
-            }
-            self.back.clear();
-        }
-        self.back.extend_from_slice(&partial);
-        if self.back.len() > HELD_BACK {
-            out.extend_from_slice(&self.back.split());
-        }
-        (!out.is_empty()).then(|| out.freeze())
     }
 
     /// The provider's body is over. What is still to be sent, if anything.
     fn ended(&mut self) -> Option<Bytes> {
-        let tally = &mut self.tally;
-        let mut usage_only = false;
-        self.framer.finish(|block| usage_only = matches!(block, Block::Event(event) if tally.event(event)));
-        let rest = self.back.split().freeze();
-        let rest = (!rest.is_empty() && !usage_only).then_some(rest);
+        let cut = self.framer.held() > 0;
+        let rest = self.hider.finish(&mut self.framer, &mut self.tally);
         if self.passing.events == Events::Unread || self.tally.complete() {
             let outcome = if self.tally.end == End::Failed { Outcome::StreamError } else { Outcome::Done };
             self.finish(outcome);
             return rest;
         }
-        let event = self.error_event("upstream ended its stream without finishing the answer", "upstream_error");
+        let event = self.error_event("upstream ended its stream without finishing the answer", "upstream_error", cut);
         self.finish(Outcome::Truncated);
         Some(match rest {
             Some(rest) => [rest, event].concat().into(),
@@ -127,7 +91,8 @@ impl Relay {
     fn broke(&mut self, why: &str, kind: &str, error: BoxError) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let outcome = if kind == "timeout_error" { Outcome::Timeout } else { Outcome::Truncated };
         let told = self.passing.format != Format::Unknown && self.tally.end != End::Terminal;
-        let event = told.then(|| self.error_event(why, kind));
+        let cut = self.framer.held() > 0 && !self.hider.holds();
+        let event = told.then(|| self.error_event(why, kind, cut));
         self.finish(outcome);
         match event {
             Some(event) => Poll::Ready(Some(Ok(Frame::data(event)))),
@@ -135,10 +100,10 @@ impl Relay {
         }
     }
 
-    /// The error event of the stream's format. An event that was under way is closed first.
-    fn error_event(&self, why: &str, kind: &str) -> Bytes {
+    /// The error event of the stream's format. An event of which the caller has only the beginning is closed first.
+    fn error_event(&self, why: &str, kind: &str, cut: bool) -> Bytes {
         let message = format!("{} error: {why}", self.provider);
-        let close = if self.framer.held() > 0 && self.back.is_empty() { "\n\n" } else { "" };
+        let close = if cut { "\n\n" } else { "" };
         let text = match self.passing.format {
             Format::Messages => {
                 let body = json!({ "type": "error", "error": { "type": "api_error", "message": message } });

@@ -57,6 +57,7 @@ codes! {
     UpstreamGarbled    502  "upstream_garbled"        "upstream_error"         "AB04" "the provider answered something that is not an answer";
     ConnectTimeout     503  "connect_timeout"         "upstream_error"         "AB04" "the provider did not accept a connection in time";
     Draining           503  "draining"                "unavailable_error"      "AB04" "this process is shutting down; ask another one";
+    Saturated          503  "saturated"               "unavailable_error"      "AB04" "as many calls or connections as are allowed are under way; try again";
     Unavailable        503  "unavailable"             "unavailable_error"      "AB04" "something we depend on is away";
     LoopDetected       508  "loop_detected"           "invalid_request_error"  "AB01" "the call came through this gateway too often";
 }

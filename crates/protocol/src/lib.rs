@@ -4,7 +4,10 @@
 pub mod body;
 pub mod endpoint;
 pub mod error;
+#[cfg(test)]
+mod fuzz;
 pub mod headers;
+pub mod hide;
 pub mod patch;
 pub mod path;
 pub mod route;

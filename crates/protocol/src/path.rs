@@ -63,7 +63,7 @@ fn segments(path: &str) -> Result<(), Ambiguous> {
     if path.bytes().any(|byte| byte < 0x20 || byte == 0x7f) {
         return Err(Ambiguous::Control);
     }
-    let mut parts = path.split('/').skip(1).peekable();
+    let mut parts = path.strip_prefix('/').unwrap_or(path).split('/').peekable();
     while let Some(part) = parts.next() {
         if part.is_empty() && parts.peek().is_some() {
             return Err(Ambiguous::EmptySegment);
@@ -122,6 +122,8 @@ mod tests {
             ("/v1/../admin", Ambiguous::DotSegment),
             ("/v1/./x", Ambiguous::DotSegment),
             ("/v1/..", Ambiguous::DotSegment),
+            ("..", Ambiguous::DotSegment),
+            ("%2e%2e/v1", Ambiguous::DotSegment),
             ("/v1/%2e%2e/admin", Ambiguous::DotSegment),
             ("/v1/%2E./admin", Ambiguous::DotSegment),
             ("/v1/x/..%2Fadmin", Ambiguous::DotSegment),

@@ -69,6 +69,9 @@ impl Framer {
             } else {
                 self.begun = self.begun || !self.line_is_empty;
                 self.line_is_empty = true;
+                if !self.begun {
+                    begin = end; // a blank line before an event is no part of it
+                }
             }
             at = end;
         }
@@ -221,6 +224,14 @@ mod tests {
         framer.push(bytes, |_, end| ends.push(end));
         assert_eq!(ends, [9, 20]);
         assert_eq!(framer.held(), 7);
+    }
+
+    #[test]
+    fn blank_lines_before_an_event_are_no_part_of_it() {
+        for pieces in [&["\n\r\n\u{feff}data: x\n\n"][..], &["\n", "\r", "\n", "\u{feff}data: x\n\n"]] {
+            let pieces: Vec<&[u8]> = pieces.iter().map(|piece| piece.as_bytes()).collect();
+            assert_eq!(events(&pieces), [Event { event: String::new(), data: b"x".to_vec() }]);
+        }
     }
 
     #[test]

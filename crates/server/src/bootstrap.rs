@@ -12,7 +12,7 @@ use domain::scope;
 use domain::secret::Secret;
 use serde::Serialize;
 use serde_json::json;
-use store::{Audit, Change, Record, Settings};
+use store::{Audit, Change, Record, Settings, StoreError};
 
 use crate::config::Config;
 use crate::data::DataFolder;
@@ -44,8 +44,13 @@ pub(crate) async fn prepare(
     config: &Config,
     world: &dyn World,
 ) -> Result<Prepared> {
+    if home(settings).await?.is_none()
+        && let Some(prepared) = first_start(settings, folder, config, world).await?
+    {
+        return Ok(prepared);
+    }
     match home(settings).await? {
-        None => first_start(settings, folder, config, world).await,
+        None => bail!("the first start did not get through; start again"),
         Some(home) => {
             let master = fitting_master(settings, folder, config, &home).await?;
             let hasher = master.hasher();
@@ -99,12 +104,13 @@ pub(crate) async fn fitting_master(
     Ok(master)
 }
 
+/// `None` when another node was first.
 async fn first_start(
     settings: &dyn Settings,
     folder: &DataFolder,
     config: &Config,
     world: &dyn World,
-) -> Result<Prepared> {
+) -> Result<Option<Prepared>> {
     let master = match (config.master_key(), folder.master()?) {
         (Some(text), _) => Master::new(text.clone()).map_err(|bad| anyhow!("MASTER_KEY: {bad}"))?,
         (None, Some(kept)) => kept,
@@ -128,8 +134,14 @@ async fn first_start(
     records.push(bootstrap_key(&home, Kind::OrganisationService).record(world, &hasher, &keys.admin));
     records.push(bootstrap_key(&home, Kind::WorkspaceService).record(world, &hasher, &keys.workspace));
     let audit = audit(world, &home, "organisation.create", kinds::ORGANISATION, &home.organisation);
-    settings.commit(records.into_iter().map(Change::Insert).collect(), audit).await?;
-    Ok(Prepared { hasher, first_keys: Some(keys) })
+    match settings.commit(records.into_iter().map(Change::Insert).collect(), audit).await {
+        Ok(_) => Ok(Some(Prepared { hasher, first_keys: Some(keys) })),
+        Err(StoreError::Exists) => {
+            folder.forget_first_keys();
+            Ok(None)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn residents(world: &dyn World, home: &Home) -> Vec<Record> {
@@ -170,10 +182,11 @@ fn record(
     }
 }
 
+/// Its id is always the same, so that only one of several nodes that start together can be first.
 fn seal(world: &dyn World, vault: &Vault, home: &Home) -> Result<Record> {
     let sealed = vault.seal(world, kinds::SEAL, &Secret::new(SEALED))?;
     let doc = json!({ "sealed": STANDARD.encode(sealed) });
-    Ok(record(world, home, kinds::SEAL, &ids::fresh(world), Some(kinds::SEAL.into()), &doc))
+    Ok(record(world, home, kinds::SEAL, kinds::SEAL, None, &doc))
 }
 
 fn bootstrap_key(home: &Home, kind: Kind) -> NewKey {

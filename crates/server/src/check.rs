@@ -84,12 +84,15 @@ fn way_out(config: &Config) -> Result<String> {
 /// Opens what is there; where nothing is, only sees whether it could be made.
 async fn data(config: &Config) -> Result<String> {
     let path = config.data();
-    let Ok(folder) = DataFolder::existing(path) else {
+    let Ok(folder) = DataFolder::existing(config) else {
         DataFolder::could_be_made(path)?;
         return Ok(format!("`{}` will be made by the first start", path.display()));
     };
-    let settings = folder.settings().await?;
+    let settings = folder.look(config).await?;
     let checked = async {
+        if settings.steps().before == 0 {
+            return Ok("empty; the first start fills it".to_owned());
+        }
         let Some(home) = bootstrap::home(&settings).await? else { return Ok("empty".to_owned()) };
         bootstrap::fitting_master(&settings, &folder, config, &home).await?;
         if let Some(line) = store::Settings::broken_audit_line(&settings, &home.organisation).await? {
@@ -99,5 +102,6 @@ async fn data(config: &Config) -> Result<String> {
     };
     let said = checked.await;
     settings.close().await;
-    said.map(|said| format!("`{}`: {said}", path.display()))
+    let place = if config.database.is_elsewhere() { "PostgreSQL".to_owned() } else { format!("`{}`", path.display()) };
+    said.map(|said| format!("{place}: {said}"))
 }

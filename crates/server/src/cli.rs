@@ -59,9 +59,14 @@ pub(crate) enum Command {
     /// Play a provider over HTTP: the shapes of five, exact usage, faults on demand, an invoice
     #[command(after_help = testkit::help())]
     Mock(Mock),
+    /// Play a bad network before any TCP service: delays, cuts, refusals, silence
+    #[command(after_help = FAULTPROXY)]
+    Faultproxy(Faultproxy),
     /// Make, list and revoke API keys; a running server notices within two seconds
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Bring the tables of the database up to date, and say from where to where
+    Migrate,
     /// Say whether a server would start with these settings, and which are not the defaults
     Check(Serve),
 }
@@ -79,6 +84,37 @@ pub(crate) struct Mock {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9999")]
     pub(crate) listen: SocketAddr,
 }
+
+#[derive(Debug, Args)]
+pub(crate) struct Faultproxy {
+    /// Address and port to take connections on
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9998")]
+    pub(crate) listen: SocketAddr,
+    /// Where they lead, as host:port
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9999")]
+    pub(crate) to: String,
+    /// Where faults are set over HTTP while it runs
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9997")]
+    pub(crate) control: SocketAddr,
+    /// A fault to begin with, for instance `--fault delay_ms=100`; may be given again
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) fault: Vec<String>,
+}
+
+const FAULTPROXY: &str = "\
+Faults:
+  mode=pass|stop|refuse|blackhole   stop: all stands still and nothing is lost; refuse: nobody listens;
+                                    blackhole: bytes are taken and nothing comes back
+  delay_ms=N                        every byte arrives so much later, both ways
+  bytes_per_second=N                for the answers of each connection; 0 is no limit
+  cut_after=N|never                 cut a connection after so many bytes of answers; 0 cuts all at once
+  cut=rst|fin                       by a reset or by a clean end
+
+While it runs (what is not named stays as it is; DELETE heals everything):
+  curl -X PUT 'http://127.0.0.1:9997/faults?mode=stop'
+  curl -X PUT 'http://127.0.0.1:9997/faults?mode=pass&cut_after=2000&cut=fin'
+  curl -X DELETE http://127.0.0.1:9997/faults
+  curl http://127.0.0.1:9997/faults        faults and counts";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -160,7 +196,7 @@ mod tests {
     fn the_command_line_is_sound_and_help_names_every_command() {
         Cli::command().debug_assert();
         let help = Cli::command().render_long_help().to_string();
-        for command in ["serve", "mock", "keys", "check", "--data", "--listen"] {
+        for command in ["serve", "mock", "faultproxy", "keys", "check", "--data", "--listen"] {
             assert!(help.contains(command), "{command}");
         }
     }

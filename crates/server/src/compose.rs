@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Keyring;
+use access::{Bounds, Keyring};
 use anyhow::{Context, Result, anyhow};
 use control::Control;
 use domain::ids::World;
 use gateway::{Gateway, Limits};
 use outbound::{Outbound, Policy};
 use protocol::headers::Prefixes;
-use store::Settings;
+use store::{Notices, Settings};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::bootstrap::{self, Prepared};
@@ -41,9 +41,11 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
 
     let folder = DataFolder::prepare(config.data())?;
     let _lock = folder.lock()?;
-    let settings = Arc::new(folder.settings().await?);
+    let settings = Arc::new(folder.settings(config).await?);
     let Prepared { hasher, first_keys } = bootstrap::prepare(&*settings, &folder, config, &*world).await?;
-    let keyring = Arc::new(Keyring::load(settings.clone() as Arc<dyn Settings>, hasher, CALLERS).await?);
+    let bounds = Bounds { callers: CALLERS, stale_ms: config.stale_keys().as_millis() as i64 };
+    let keyring = Keyring::load(settings.clone() as Arc<dyn Settings>, hasher, bounds, world.now_ms()).await?;
+    let keyring = Arc::new(keyring);
     let metrics = Arc::new(Metrics::new());
     let gateway = Arc::new(Gateway {
         world: world.clone(),
@@ -66,6 +68,7 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
         metrics_enabled: config.metrics.enabled,
         metrics_token: config.metrics_token().cloned(),
         header_bytes: config.limits.header_bytes,
+        calls: i64::from(config.limits.calls),
         phase: PhaseCell::default(),
     });
     let listener = Listener {
@@ -73,11 +76,14 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
         header_timeout: config.header_timeout(),
         keepalive_timeout: config.keepalive_timeout(),
         drain_timeout: config.drain_timeout(),
+        connections: i64::from(config.limits.connections),
         socket,
     };
+    open_files(config);
     let mut told = Told::new()?;
     screen::welcome(config, &folder, listener.socket.local_addr()?, listener.tls.is_some(), first_keys.as_ref());
-    let watch = tokio::spawn(watch_changes(keyring, metrics));
+    let watch =
+        [tokio::spawn(poll_changes(keyring.clone(), metrics)), tokio::spawn(hear_changes(settings.notices(), keyring))];
     let (stop, stopped) = tokio::sync::oneshot::channel();
     let serving = listener.serve(house, async { stopped.await.unwrap_or_default() });
     let ended = tokio::select! {
@@ -88,9 +94,31 @@ pub(crate) async fn serve(config: &Config) -> Result<()> {
             told.stop().await;
         } => Err(anyhow!("told to stop twice: calls in flight were cut off")),
     };
-    watch.abort();
+    watch.iter().for_each(tokio::task::JoinHandle::abort);
     settings.close().await;
     ended
+}
+
+/// Takes as many descriptors as the system gives, and says when that is fewer than the settings promise: a call holds
+/// two, the client's connection and the provider's.
+fn open_files(config: &Config) {
+    let wanted = u64::from(config.limits.connections) * 2 + 128;
+    // Who may, raises the upper bound as well.
+    let raised = rlimit::Resource::NOFILE.get().and_then(|(_, most)| {
+        if most < wanted && rlimit::Resource::NOFILE.set(wanted, wanted).is_ok() {
+            return Ok(wanted);
+        }
+        rlimit::increase_nofile_limit(u64::MAX)
+    });
+    match raised {
+        Ok(given) if given < wanted => tracing::info!(
+            "this process may open {given} files, too few for {} connections; raise it with `ulimit -n {wanted}` \
+             (systemd: LimitNOFILE={wanted}), or lower MAX_CONNECTIONS",
+            config.limits.connections
+        ),
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "the limit of open files cannot be read"),
+    }
 }
 
 fn limits(config: &Config) -> Limits {
@@ -117,11 +145,16 @@ pub(crate) fn outbound(config: &Config) -> Result<Outbound> {
 }
 
 /// Takes in what other processes change. While the store is away, what is known stays known.
-async fn watch_changes(keyring: Arc<Keyring>, metrics: Arc<Metrics>) {
+async fn poll_changes(keyring: Arc<Keyring>, metrics: Arc<Metrics>) {
     loop {
         tokio::time::sleep(POLL).await;
-        let away = match keyring.refresh().await {
-            Ok(()) => 0,
+        let away = match keyring.refresh(Real.now_ms()).await {
+            Ok(()) => {
+                if metrics.store_away.get() != 0 {
+                    tracing::info!("the settings store is back");
+                }
+                0
+            }
             Err(error) => {
                 if metrics.store_away.get() == 0 {
                     tracing::error!(%error, "the settings store cannot be read; known keys go on");
@@ -130,6 +163,16 @@ async fn watch_changes(keyring: Arc<Keyring>, metrics: Arc<Metrics>) {
             }
         };
         metrics.store_away.set(away);
+    }
+}
+
+/// The same, as soon as the database tells. What is missed is polled.
+async fn hear_changes(mut notices: Notices, keyring: Arc<Keyring>) {
+    loop {
+        let heard = notices.next().await;
+        if heard.is_err() || keyring.refresh(Real.now_ms()).await.is_err() {
+            tokio::time::sleep(POLL).await;
+        }
     }
 }
 

@@ -2,16 +2,19 @@
 //!
 //! `config.default.toml` < file < environment < flags; how they are put together stands in `sources`.
 
+mod database;
 mod sources;
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
+use database::Parts;
 use domain::secret::Secret;
 use serde::Deserialize;
 use sources::{Lookup, bad};
 
+pub(crate) use database::TlsFiles;
 pub(crate) use sources::{BadSetting, Changed, Flags};
 
 #[derive(Debug, Deserialize)]
@@ -75,6 +78,8 @@ pub(crate) struct Limits {
     pub(crate) body_bytes: u64,
     json_mb: u64,
     pub(crate) header_bytes: usize,
+    pub(crate) connections: u32,
+    pub(crate) calls: u32,
 }
 
 #[derive(Debug, Deserialize)]
@@ -138,6 +143,17 @@ pub(crate) struct Bootstrap {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Database {
     url: Secret,
+    host: String,
+    port: u16,
+    user: String,
+    password: Secret,
+    name: String,
+    ssl: String,
+    pub(crate) ssl_ca: String,
+    pub(crate) ssl_cert: String,
+    pub(crate) ssl_key: Secret,
+    pub(crate) pool_size: u32,
+    stale_seconds: u64,
 }
 
 impl Config {
@@ -275,12 +291,18 @@ impl Config {
         given(&self.bootstrap.workspace_key)
     }
 
+    pub(crate) fn stale_keys(&self) -> Duration {
+        Duration::from_secs(self.database.stale_seconds)
+    }
+
     /// What types alone cannot tell.
     fn validate(&self) -> Result<(), BadSetting> {
         self.listen()?;
         let nonzero = [
             ("limits.body_bytes", self.limits.body_bytes),
             ("limits.json_mb", self.limits.json_mb),
+            ("limits.connections", u64::from(self.limits.connections)),
+            ("limits.calls", u64::from(self.limits.calls)),
             ("timeouts.request_ms", self.timeouts.request_ms),
             ("timeouts.idle_ms", self.timeouts.idle_ms),
             ("timeouts.connect_ms", self.timeouts.connect_ms),
@@ -296,11 +318,7 @@ impl Config {
         if !(8192..=1024 * 1024).contains(&self.limits.header_bytes) {
             return Err(bad("`limits.header_bytes` must be between 8192 and 1048576"));
         }
-        if given(&self.database.url).is_some() {
-            return Err(bad(
-                "`database.url` (DATABASE_URL) is set, but this build keeps its data in SQLite only; unset it",
-            ));
-        }
+        self.database.check()?;
         for (name, key) in [("ADMIN", self.bootstrap_admin_key()), ("WORKSPACE", self.bootstrap_workspace_key())] {
             let Some(key) = key.map(Secret::expose) else { continue };
             if key.len() < domain::key::SHORTEST {
@@ -320,6 +338,38 @@ impl Config {
             }
             _ => Ok(()),
         }
+    }
+}
+
+impl Database {
+    fn parts(&self) -> Parts<'_> {
+        Parts {
+            url: self.url.expose(),
+            host: &self.host,
+            port: self.port,
+            user: &self.user,
+            password: self.password.expose(),
+            name: &self.name,
+            ssl: &self.ssl,
+        }
+    }
+
+    fn check(&self) -> Result<(), BadSetting> {
+        self.parts().address(&TlsFiles::default())?;
+        if self.pool_size < 2 {
+            return Err(bad("`database.pool_size` must be 2 or more"));
+        }
+        Ok(())
+    }
+
+    /// Whether the settings are kept in PostgreSQL rather than in the data folder.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        !self.url.expose().is_empty() || !self.host.is_empty()
+    }
+
+    /// Where PostgreSQL is; `None` for the data folder.
+    pub(crate) fn address(&self, files: &TlsFiles) -> Result<Option<Secret>, BadSetting> {
+        self.parts().address(files)
     }
 }
 
@@ -351,5 +401,7 @@ pub(crate) fn is_local(address: IpAddr) -> bool {
     address.to_canonical().is_loopback()
 }
 
+#[cfg(test)]
+mod fuzz;
 #[cfg(test)]
 mod tests;

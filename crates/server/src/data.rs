@@ -13,6 +13,8 @@ use domain::ids::World;
 use domain::secret::Secret;
 use store::SqlSettings;
 
+use crate::config::{Config, TlsFiles};
+
 const SETTINGS: &str = "settings.db";
 const MASTER: &str = "master.key";
 const FIRST_KEYS: &str = "first-keys";
@@ -38,10 +40,11 @@ impl DataFolder {
         Ok(DataFolder { path })
     }
 
-    /// A folder that a server has filled before.
-    pub(crate) fn existing(path: &Path) -> Result<DataFolder> {
-        if path.join(SETTINGS).is_file() {
-            return Ok(DataFolder { path: path.canonicalize()? });
+    /// A folder that a server has filled before; where the settings are in a database, it need not be there.
+    pub(crate) fn existing(config: &Config) -> Result<DataFolder> {
+        let path = config.data();
+        if config.database.is_elsewhere() || path.join(SETTINGS).is_file() {
+            return Ok(DataFolder { path: std::path::absolute(path)? });
         }
         bail!(
             "there is no data in `{}`; start `gatehouse serve` once, or say where it is with `--data DIR`",
@@ -80,8 +83,51 @@ impl DataFolder {
         }
     }
 
-    /// Opens the settings and brings their tables up to date, one process at a time.
-    pub(crate) async fn settings(&self) -> Result<SqlSettings> {
+    /// Opens the settings, wherever they are kept, and brings their tables up to date.
+    pub(crate) async fn settings(&self, config: &Config) -> Result<SqlSettings> {
+        match config.database.address(&self.tls_files(config)?)? {
+            None => self.settings_here().await,
+            Some(address) => {
+                let opened = SqlSettings::open_postgres(address.expose(), config.database.pool_size).await;
+                opened.context("the database cannot be opened; look at DATABASE_URL or DB_HOST, DB_USER, DB_SSL …")
+            }
+        }
+    }
+
+    /// Looks at the settings without changing them.
+    pub(crate) async fn look(&self, config: &Config) -> Result<SqlSettings> {
+        let looked = match config.database.address(&self.tls_files(config)?)? {
+            None => SqlSettings::look_at_file(&self.path.join(SETTINGS)).await,
+            Some(address) => SqlSettings::look_at_postgres(address.expose()).await,
+        };
+        looked.context("the settings cannot be opened")
+    }
+
+    /// What TLS to the database needs, as files: the driver takes nothing else.
+    fn tls_files(&self, config: &Config) -> Result<TlsFiles> {
+        let database = &config.database;
+        let file = |name: &str, value: &str| -> Result<Option<String>> {
+            if value.is_empty() {
+                return Ok(None);
+            }
+            if !value.trim_start().starts_with("-----BEGIN") {
+                fs::metadata(value)
+                    .with_context(|| format!("`{value}`, named for TLS to the database, cannot be read"))?;
+                return Ok(Some(value.to_owned()));
+            }
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
+            self.keep(Path::new(name), &Secret::new(value.replace("\\n", "\n")))?;
+            Ok(Some(self.path.join(name).to_string_lossy().into_owned()))
+        };
+        Ok(TlsFiles {
+            ca: file("database-ca.pem", &database.ssl_ca)?,
+            cert: file("database-cert.pem", &database.ssl_cert)?,
+            key: file("database-key.pem", database.ssl_key.expose())?,
+        })
+    }
+
+    /// In the folder itself, one process at a time.
+    async fn settings_here(&self) -> Result<SqlSettings> {
         let path = self.path.join(SETTINGS);
         // Made here so that nobody else may read it; SQLite's own files beside it follow its mode.
         drop(private_or_existing(&path)?);
@@ -128,6 +174,13 @@ impl DataFolder {
         let folder = self.path.join(FIRST_KEYS);
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
         self.keep(&Path::new(FIRST_KEYS).join(name), key)
+    }
+
+    /// Another node was first: the keys that were made here are none.
+    pub(crate) fn forget_first_keys(&self) {
+        for name in ["admin", "workspace"] {
+            fs::remove_file(self.first_key(name)).unwrap_or_default();
+        }
     }
 
     /// Writes a secret so that it is there whole or not at all, and only this user may read it.

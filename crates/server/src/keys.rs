@@ -20,8 +20,8 @@ use crate::world::Real;
 const PAGE: i64 = 500;
 
 pub(crate) async fn run(config: &Config, command: &KeysCommand) -> Result<()> {
-    let folder = DataFolder::existing(config.data())?;
-    let settings = folder.settings().await?;
+    let folder = DataFolder::existing(config)?;
+    let settings = folder.settings(config).await?;
     let home = bootstrap::home(&settings).await?.context("the data is empty; start `gatehouse serve` once")?;
     let done = match command {
         KeysCommand::Create(new) => create(&settings, &folder, config, &home, new).await,

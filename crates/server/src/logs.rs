@@ -49,7 +49,7 @@ impl Logs {
 /// Which lines are written.
 pub(crate) fn filter(config: &Config) -> Result<EnvFilter> {
     let level = &config.log.level;
-    EnvFilter::builder().parse(level).map_err(|_| {
+    EnvFilter::builder().parse(format!("sqlx=warn,{level}")).map_err(|_| {
         let examples = "`error`, `warn`, `info`, `debug`, `trace`, or a filter such as `info,gateway=debug`";
         anyhow!("`log.level` is `{level}`; use {examples}")
     })

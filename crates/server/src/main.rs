@@ -10,16 +10,16 @@ mod keys;
 mod listen;
 mod logs;
 mod metrics;
+mod rig;
 mod screen;
 mod world;
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Parser;
 
-use cli::{Cli, Command, Mock};
+use cli::{Cli, Command};
 use config::Config;
 
 /// Measured: a call allocates some forty times, and half of what that costs with the system's allocator is saved.
@@ -48,11 +48,13 @@ fn run(cli: &Cli) -> Result<()> {
     };
     let runtime = runtime.enable_all().build().context("no threads can be had")?;
     let done = match &cli.command {
-        Some(Command::Mock(mock)) => runtime.block_on(play(mock)),
+        Some(Command::Mock(mock)) => runtime.block_on(rig::mock(mock)),
+        Some(Command::Faultproxy(proxy)) => runtime.block_on(rig::faultproxy(proxy)),
         command => {
             let config = Config::load(&cli.flags())?;
             match command {
                 Some(Command::Keys(keys)) => runtime.block_on(keys::run(&config, keys)),
+                Some(Command::Migrate) => runtime.block_on(migrate(&config)),
                 Some(Command::Check(_)) => runtime.block_on(check::run(&config)),
                 _ => {
                     let _logs = logs::Logs::start(&config)?;
@@ -66,13 +68,19 @@ fn run(cli: &Cli) -> Result<()> {
     done
 }
 
-async fn play(mock: &Mock) -> Result<()> {
-    let socket = listen::bind(mock.listen).await?;
-    let address = socket.local_addr()?;
+/// A server does the same when it starts; apart from it, an upgrade can be seen to work before it serves.
+async fn migrate(config: &Config) -> Result<()> {
+    let folder = data::DataFolder::prepare(config.data())?;
+    let settings = folder.settings(config).await?;
+    let store::Steps { before, after } = settings.steps();
+    settings.close().await;
+    let said = match after - before {
+        0 => format!("The tables were up to date (step {after})."),
+        _ => format!("The tables went from step {before} to step {after}."),
+    };
     #[expect(clippy::print_stdout, reason = "what the command was asked for")]
     {
-        println!("The mock provider is ready: http://{address}/v1 (calls: http://{address}/__mock/calls)");
+        println!("{said}");
     }
-    testkit::serve(socket, Arc::new(world::Real), async { tokio::signal::ctrl_c().await.unwrap_or_default() }).await?;
     Ok(())
 }

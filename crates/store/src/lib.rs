@@ -3,4 +3,4 @@
 
 pub mod settings;
 
-pub use settings::{Audit, Change, Filter, Noted, Page, Record, Settings, SqlSettings, StoreError};
+pub use settings::{Audit, Change, Filter, Noted, Notices, Page, Record, Settings, SqlSettings, Steps, StoreError};

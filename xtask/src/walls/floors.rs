@@ -19,7 +19,15 @@ const FLOORS: &[(&str, u8)] = &[
 ];
 
 /// Crates that stand beside the house: the highest floor they may use, and who may use them.
-const BESIDE: &[(&str, u8, &[&str])] = &[("testkit", 3, &["server"]), ("blackbox", 0, &[]), ("xtask", 0, &[])];
+const BESIDE: &[(&str, u8, &[&str])] = &[
+    ("testkit", 3, &["server"]),
+    ("fuzz", 0, &["protocol", "domain", "outbound", "server"]),
+    ("blackbox", 0, &[]),
+    ("xtask", 0, &[]),
+];
+
+/// Crates that no program of ours holds.
+const IN_TESTS_ONLY: &[&str] = &["fuzz"];
 
 pub(super) const PURE: &[&str] = &["protocol", "providers", "guardrails", "domain"];
 
@@ -82,8 +90,11 @@ pub(super) fn floors(house: &House) -> Vec<Finding> {
         };
         for dependency in &package.dependencies {
             let refused = if dependency.path.is_some() {
+                let built_in = dependency.kind.as_deref() != Some("dev");
                 let upward = match BESIDE.iter().find(|(name, ..)| *name == dependency.name) {
-                    Some((.., users)) => !users.contains(&package.name.as_str()),
+                    Some((name, _, users)) => {
+                        !users.contains(&package.name.as_str()) || (built_in && IN_TESTS_ONLY.contains(name))
+                    }
                     None => floor(&dependency.name).is_none_or(|below| below >= highest),
                 };
                 upward.then_some("arrows point to a lower floor only; move what both need further down")

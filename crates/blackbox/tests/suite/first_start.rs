@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::client::Call;
-use crate::support::process::{Process, binary, path, run};
+use crate::support::process::{IN_THE_FOLDER, Process, binary, path, run};
 use crate::support::server::Server;
 use crate::support::{PATIENCE, eventually};
 
@@ -21,7 +21,7 @@ fn printed_command(screen: &str) -> String {
 
 #[tokio::test]
 async fn keys_are_kept_in_files_that_only_their_user_reads() {
-    let server = Server::start().await;
+    let server = Server::with(&[IN_THE_FOLDER]).await;
     for name in ["first-keys/admin", "first-keys/workspace", "master.key", "settings.db"] {
         assert_eq!(mode(&server.folder().join(name)), 0o600, "{name}");
     }
@@ -34,7 +34,7 @@ async fn keys_are_kept_in_files_that_only_their_user_reads() {
 
 #[tokio::test]
 async fn no_file_in_the_folder_can_be_read_by_others() {
-    let server = Server::start().await;
+    let server = Server::with(&[IN_THE_FOLDER]).await;
     server.run(&["keys", "create"]).await.well();
     let mut seen = 0;
     for entry in std::fs::read_dir(server.folder()).unwrap() {

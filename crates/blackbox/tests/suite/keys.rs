@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::eventually;
-use crate::support::process::run;
+use crate::support::process::{IN_THE_FOLDER, run};
 use crate::support::server::Server;
 
 /// The promise is two seconds; a loaded machine gets five.
@@ -157,7 +157,7 @@ async fn a_folder_without_data_gives_the_remedy() {
     let own = tempfile::tempdir().unwrap();
     for folder in [own.path().to_path_buf(), own.path().join("nowhere")] {
         for command in [&["keys", "list"][..], &["keys", "create"], &["keys", "revoke", "x"]] {
-            let ran = run(&[command, &["--data", folder.to_str().unwrap()]].concat(), &[]).await;
+            let ran = run(&[command, &["--data", folder.to_str().unwrap()]].concat(), &[IN_THE_FOLDER]).await;
             assert_eq!(ran.code, Some(1), "{ran:?}");
             assert!(ran.stderr.contains("`--data DIR`") && ran.stderr.contains("gatehouse serve"), "{ran:?}");
             assert!(ran.stdout.is_empty(), "{ran:?}");

@@ -5,11 +5,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::support::client::check_refusal;
-use crate::support::eventually;
 use crate::support::mock::Mock;
 use crate::support::raw::{Socket, answer, ask};
 use crate::support::scene::Scene;
 use crate::support::server::Server;
+use crate::support::{PATIENCE, eventually};
 
 #[tokio::test]
 async fn health_and_readiness_are_open_to_all() {
@@ -279,4 +279,51 @@ async fn control_paths_are_refused_while_draining_too() {
     .await;
     assert!(head.contains("retry-after: 1"), "{head}");
     check_refusal(&serde_json::from_str(&body).unwrap(), "draining", "shutting down");
+}
+
+#[tokio::test]
+async fn a_call_too_many_is_told_to_come_back_and_the_others_go_on() {
+    let scene = Scene::with(&[("MAX_CONCURRENT_CALLS", "2")]).await;
+    let mut held = Vec::new();
+    for _ in 0..2 {
+        let call = scene.openai("POST", "/v1/chat/completions").header("content-type", "application/json");
+        let mut socket = Socket::open(&scene.server.address).await;
+        socket.say(call.written(r#"{"model":"fault-hang","messages":[{"role":"user","content":"x"}]}"#)).await;
+        scene.mock.until(call.mark(), |call| call["state"] == "running").await;
+        held.push(socket);
+    }
+    let refused = scene.server.chat("echo", "x").send().await;
+    refused.refused(503, "saturated", "calls");
+    assert_eq!(refused.header("retry-after"), "1");
+    refused.named();
+    // Whoever looks after the process is not turned away.
+    scene.server.bare("GET", "/ready").send().await.well();
+    held.pop();
+    eventually("there is room again", PATIENCE, async || {
+        (scene.server.chat("echo", "x").send().await.status == 200).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_to_come_back() {
+    let server = Server::with(&[("MAX_CONNECTIONS", "3")]).await;
+    let mut held = Vec::new();
+    for _ in 0..3 {
+        let mut socket = Socket::open(&server.address).await;
+        socket.say("GET /health HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        socket.until("healthy").await;
+        held.push(socket);
+    }
+    let mut more = Socket::open(&server.address).await;
+    let said = more.until("try again").await;
+    assert!(said.starts_with("HTTP/1.1 503 ") && said.contains("retry-after: 1\r\n"), "{said}");
+    assert!(said.contains("x-gateway-request-id: "), "{said}");
+    held.clear();
+    eventually("there is room again", PATIENCE, async || {
+        let mut socket = Socket::open(&server.address).await;
+        socket.say("GET /health HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        socket.until("\r\n\r\n").await.starts_with("HTTP/1.1 200").then_some(())
+    })
+    .await;
 }

@@ -1,6 +1,6 @@
 //! Starts that cannot succeed end at once, with a sentence that names the remedy.
 
-use crate::support::process::{Ran, run};
+use crate::support::process::{IN_THE_FOLDER, Ran, run};
 use crate::support::server::Server;
 
 /// A start that must fail with this part in its message.
@@ -173,7 +173,7 @@ async fn damaged_data_is_refused_and_not_overwritten() {
     std::fs::write(folder.join("settings.db"), "this is no database, and somebody may still need it".repeat(100))
         .unwrap();
     let before = std::fs::read(folder.join("settings.db")).unwrap();
-    let ran = run(&["serve", "--listen", "127.0.0.1:0", "--data", folder.to_str().unwrap()], &[]).await;
+    let ran = run(&["serve", "--listen", "127.0.0.1:0", "--data", folder.to_str().unwrap()], &[IN_THE_FOLDER]).await;
     failed(&ran, &["settings.db"]);
     assert_eq!(std::fs::read(folder.join("settings.db")).unwrap(), before);
 }
@@ -183,7 +183,7 @@ async fn check_says_ok_and_what_differs_from_the_defaults() {
     let own = tempfile::tempdir().unwrap();
     let data = own.path().join("new");
     let arguments = ["--listen", "127.0.0.1:0", "check", "--data", data.to_str().unwrap()];
-    let ran = run(&arguments, &[("LOG_LEVEL", "debug"), ("METRICS_TOKEN", "canary-token")]).await.well();
+    let ran = run(&arguments, &[("LOG_LEVEL", "debug"), ("METRICS_TOKEN", "canary-token"), IN_THE_FOLDER]).await.well();
     assert!(!ran.stdout.contains("PROBLEM"), "{ran:?}");
     for part in [
         "ok       settings",
@@ -206,7 +206,7 @@ async fn check_says_ok_and_what_differs_from_the_defaults() {
 async fn check_names_every_problem_and_fails() {
     let busy = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = busy.local_addr().unwrap().to_string();
-    let settings = [("TLS_CERT", "/proc/nope.pem"), ("TLS_KEY", "/proc/nope.pem")];
+    let settings = [("TLS_CERT", "/proc/nope.pem"), ("TLS_KEY", "/proc/nope.pem"), IN_THE_FOLDER];
     let ran = run(&["--listen", &address, "check", "--data", "/proc/nope"], &settings).await;
     assert_eq!(ran.code, Some(1), "{ran:?}");
     for part in ["PROBLEM  listen: port", "PROBLEM  tls:", "PROBLEM  data:"] {

@@ -274,3 +274,31 @@ async fn a_refusal_of_a_stream_is_json_with_its_own_status() {
     assert_eq!(body["error"]["message"], "openai error: mock: asked to answer with 429");
     assert_eq!((&body["error"]["type"], &body["provider"]), (&json!("rate_limit_error"), &json!("openai")));
 }
+
+/// Answers one call with these bytes and a clean end of the connection.
+async fn says_and_ends(answer: &'static str) -> String {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let host = format!("http://{}/v1", listener.local_addr().expect("an address"));
+    tokio::spawn(async move {
+        let (mut socket, _) = listener.accept().await.expect("a call");
+        let mut piece = [0; 16 * 1024];
+        tokio::io::AsyncReadExt::read(&mut socket, &mut piece).await.expect("a request");
+        tokio::io::AsyncWriteExt::write_all(&mut socket, answer.as_bytes()).await.expect("it is read");
+    });
+    host
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_inside_an_event_still_ends_with_a_whole_error_event() {
+    const ANSWER: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n\
+                          data: {\"choices\":[{\"delta\":{\"content\":\"a\"}}]}\n\ndata: {\"cho";
+    let scene = Scene::shared().await;
+    for include_usage in [true, false] {
+        let asked = json!({"model": "x", "stream": true, "stream_options": {"include_usage": include_usage},
+            "messages": [{"role": "user", "content": "x"}]});
+        let call = scene.openai("POST", "/v1/chat/completions").json(&asked);
+        let text = call.header("x-gateway-custom-host", &says_and_ends(ANSWER).await).send().await.well().text();
+        let last = text.trim_end().rsplit("\n\n").next().unwrap();
+        assert!(last.starts_with("data: {\"error\":"), "the last event is glued to what came before: {text}");
+    }
+}

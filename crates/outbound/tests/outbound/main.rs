@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod exchange;
+mod fuzz;
 mod good_urls;
 mod guard;
 mod properties;

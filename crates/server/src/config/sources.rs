@@ -26,6 +26,8 @@ pub(super) const VARIABLES: &[(&str, &[&str])] = &[
     ("limits.body_bytes", &["MAX_BODY_BYTES"]),
     ("limits.json_mb", &["MAX_JSON_PAYLOAD_SIZE_IN_MB"]),
     ("limits.header_bytes", &["MAX_HEADER_BYTES"]),
+    ("limits.connections", &["MAX_CONNECTIONS"]),
+    ("limits.calls", &["MAX_CONCURRENT_CALLS"]),
     ("timeouts.request_ms", &["REQUEST_TIMEOUT"]),
     ("timeouts.idle_ms", &["STREAM_IDLE_TIMEOUT"]),
     ("timeouts.connect_ms", &["CONNECT_TIMEOUT"]),
@@ -49,6 +51,17 @@ pub(super) const VARIABLES: &[(&str, &[&str])] = &[
     ("bootstrap.admin_key", &["BOOTSTRAP_ADMIN_KEY"]),
     ("bootstrap.workspace_key", &["BOOTSTRAP_WORKSPACE_KEY"]),
     ("database.url", &["DATABASE_URL"]),
+    ("database.host", &["DB_HOST"]),
+    ("database.port", &["DB_PORT"]),
+    ("database.user", &["DB_USER"]),
+    ("database.password", &["DB_PASS"]),
+    ("database.name", &["DB_NAME"]),
+    ("database.ssl", &["DB_SSL"]),
+    ("database.ssl_ca", &["DB_SSL_CA"]),
+    ("database.ssl_cert", &["DB_SSL_CERT"]),
+    ("database.ssl_key", &["DB_SSL_KEY"]),
+    ("database.pool_size", &["DB_POOL_SIZE"]),
+    ("database.stale_seconds", &["STALE_KEYS_SECONDS"]),
 ];
 
 /// Settings whose value is never shown.
@@ -59,6 +72,8 @@ pub(super) const SECRET: &[&str] = &[
     "bootstrap.admin_key",
     "bootstrap.workspace_key",
     "database.url",
+    "database.password",
+    "database.ssl_key",
     "outbound.http_proxy",
     "outbound.https_proxy",
 ];

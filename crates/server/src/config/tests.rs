@@ -91,7 +91,8 @@ fn values_of_the_wrong_kind_are_refused_wherever_they_come_from() {
         ("LISTEN", "nowhere", "`nowhere` is no address"),
         ("ENVIRONMENT", "staging", "server.environment"),
         ("REQUEST_TIMEOUT", "0", "`timeouts.request_ms` (from REQUEST_TIMEOUT) is 0"),
-        ("DATABASE_URL", "postgres://u:canary@h/d", "DATABASE_URL"),
+        ("DATABASE_URL", "mysql://u:canary@h/d", "DATABASE_URL"),
+        ("DB_SSL", "perhaps", "DB_SSL"),
         ("BOOTSTRAP_ADMIN_KEY", "short-canary", "BOOTSTRAP_ADMIN_KEY is shorter"),
         ("BOOTSTRAP_WORKSPACE_KEY", "ghk_ws_canary-canary-canary", "looks like a key of ours"),
     ] {

@@ -48,6 +48,8 @@ pub(crate) struct House {
     pub(crate) metrics_enabled: bool,
     pub(crate) metrics_token: Option<Secret>,
     pub(crate) header_bytes: usize,
+    /// Calls under way at most.
+    pub(crate) calls: i64,
     pub(crate) phase: PhaseCell,
 }
 
@@ -122,9 +124,10 @@ impl House {
             }
             Route::Inference { .. } | Route::Control { .. } if self.phase.get() == Phase::Closed => {
                 let refusal = Refusal::new(Code::Draining, "this gateway is shutting down; ask again, or another one");
-                let mut response = said(&refusal);
-                response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-                ("refused", response)
+                ("refused", later(&refusal))
+            }
+            Route::Inference { .. } if self.metrics.calls_in_flight() >= self.calls => {
+                ("shed", busy("as many calls as are allowed are under way; try again"))
             }
             Route::Inference { endpoint, tail } => {
                 let tail = tail.to_owned();
@@ -162,8 +165,17 @@ impl House {
 
     fn ready(&self) -> Response<ReplyBody> {
         let away = self.metrics.store_away.get() != 0;
-        let store = if away { "away; known keys go on" } else { "ok" };
+        let current = self.gateway.keyring.is_current(self.world.now_ms());
+        let store = match (away, current) {
+            (false, _) => "ok",
+            (true, true) => "away; known keys go on",
+            (true, false) => "away for too long; calls are refused",
+        };
         match self.phase.get() {
+            Phase::Open if !current => {
+                let body = json!({ "ready": false, "reason": "the settings store is away", "settings_store": store });
+                json_answer(StatusCode::SERVICE_UNAVAILABLE, &body)
+            }
             Phase::Open => json_answer(StatusCode::OK, &json!({ "ready": true, "settings_store": store })),
             Phase::Closing | Phase::Closed => {
                 let body = json!({ "ready": false, "reason": "draining", "settings_store": store });
@@ -190,9 +202,15 @@ impl House {
         plain(StatusCode::OK, Some(kind), self.metrics.text().into())
     }
 
-    /// The headers of an answer to what the HTTP library could not read: counted and named like any other.
-    pub(super) fn headers_of(&self, refusal: &Refusal) -> HeaderMap {
-        self.other("refused", &HeaderMap::new(), said(refusal)).into_parts().0.headers
+    /// For a connection that is one too many.
+    pub(super) fn full(&self) -> Response<ReplyBody> {
+        let response = busy("as many connections as are allowed are open; try again");
+        self.other("shed", &HeaderMap::new(), response)
+    }
+
+    /// For what the HTTP library could not read: counted and named like any other.
+    pub(super) fn refused(&self, refusal: &Refusal) -> Response<ReplyBody> {
+        self.other("refused", &HeaderMap::new(), said(refusal))
     }
 
     /// An answer that is no inference: counted, and named like one.
@@ -219,6 +237,17 @@ impl House {
 fn said(refusal: &Refusal) -> Response<ReplyBody> {
     let status = StatusCode::from_u16(refusal.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     json_answer(status, &refusal.inference_body())
+}
+
+/// A refusal that need not last.
+fn later(refusal: &Refusal) -> Response<ReplyBody> {
+    let mut response = said(refusal);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
+fn busy(message: &str) -> Response<ReplyBody> {
+    later(&Refusal::new(Code::Saturated, message))
 }
 
 fn json_answer(status: StatusCode, body: &serde_json::Value) -> Response<ReplyBody> {

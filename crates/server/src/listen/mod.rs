@@ -15,7 +15,7 @@ use anyhow::{Result, anyhow};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -40,6 +40,8 @@ pub(crate) struct Listener {
     pub(crate) header_timeout: Duration,
     pub(crate) keepalive_timeout: Duration,
     pub(crate) drain_timeout: Duration,
+    /// Open connections at most.
+    pub(crate) connections: i64,
 }
 
 pub(crate) async fn bind(address: SocketAddr) -> Result<TcpListener> {
@@ -106,7 +108,7 @@ impl Listener {
             Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: others must end first.
-                tracing::warn!(%error, "a connection could not be accepted");
+                tracing::warn!(%error, "a connection could not be accepted; if files are too many, raise `ulimit -n`");
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 return;
             }
@@ -117,6 +119,9 @@ impl Listener {
             // Where it fails, only timing suffers.
             socket.set_nodelay(true).unwrap_or_default();
             let peer = peer.ip().to_canonical();
+            if house.metrics.connections.get() > self.connections {
+                return self.turn_away(socket, &house).await;
+            }
             match &self.tls {
                 None => self.connection(socket, peer, &house, drained).await,
                 Some(acceptor) => {
@@ -127,6 +132,18 @@ impl Listener {
                 }
             }
         });
+    }
+
+    /// One connection too many is told so, where it can be told without a handshake.
+    async fn turn_away(&self, mut socket: TcpStream, house: &House) {
+        let told = async {
+            if self.tls.is_none() {
+                socket.write_all(&wire::written(house.full())).await?;
+            }
+            socket.shutdown().await
+        };
+        // Whoever does not take it in time has missed it.
+        drop(timeout(Duration::from_secs(1), told).await);
     }
 
     async fn connection<S>(&self, socket: S, peer: IpAddr, house: &Arc<House>, mut drained: watch::Receiver<bool>)

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::{Buf, Bytes};
 use gateway::ReplyBody;
+use http::Response;
 use http_body::{Body, Frame, SizeHint};
 use outbound::BoxError;
 use outbound::pieces::{Room, joined};
@@ -265,11 +266,19 @@ fn in_our_shape(house: &House, bytes: &[u8]) -> Bytes {
             Refusal::new(Code::InvalidRequest, "the request is not valid HTTP; look at its request line and headers")
         }
     };
-    let body = refusal.inference_body().to_string();
-    let mut answer = format!("{status_line}\r\ncontent-length: {}\r\nconnection: close\r\n", body.len()).into_bytes();
-    for (name, value) in &house.headers_of(&refusal) {
-        answer.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
+    written(house.refused(&refusal))
+}
+
+/// An answer as it stands on the wire, after which the connection is closed: for what no HTTP library writes.
+pub(super) fn written(response: Response<ReplyBody>) -> Bytes {
+    let (head, body) = response.into_parts();
+    let ReplyBody::Whole(body) = body else { return Bytes::new() };
+    let body = body.unwrap_or_default();
+    let mut text =
+        format!("HTTP/1.1 {}\r\ncontent-length: {}\r\nconnection: close\r\n", head.status, body.len()).into_bytes();
+    for (name, value) in &head.headers {
+        text.extend([name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"].concat());
     }
-    answer.extend([b"\r\n", body.as_bytes()].concat());
-    Bytes::from(answer)
+    text.extend([b"\r\n", &body[..]].concat());
+    Bytes::from(text)
 }

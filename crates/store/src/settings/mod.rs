@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 pub use audit::Audit;
-pub use sql::SqlSettings;
+pub use sql::{Notices, SqlSettings, Steps};
 
 /// One document. `version` counts its changes; a `Replace` with another version than the stored one is refused.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,11 +4,13 @@
 //! and then writes takes the write lock at its start; the row of `heads` is that lock where the database has none.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC};
 use sqlx::any::{AnyConnectOptions, AnyPoolOptions, AnyRow};
+use sqlx::postgres::PgListener;
 use sqlx::{Any, AnyPool, Executor, Row, Transaction};
 
 use super::migrations::MIGRATIONS;
@@ -19,26 +21,64 @@ const COLUMNS: &str = "kind, id, organisation, workspace, handle, status, versio
 /// Whatever is encoded by this set could otherwise be read as part of the URL's grammar.
 const NOT_GRAMMAR: AsciiSet = NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.');
 
-#[derive(Debug, Clone)]
+/// Told to other nodes with every commit, where the database can tell.
+const CHANNEL: &str = "gatehouse_settings";
+
+#[derive(Clone)]
 pub struct SqlSettings {
     pool: AnyPool,
-    sqlite: bool,
+    database: Database,
+    steps: Steps,
+}
+
+/// Steps of the tables before and after opening.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Steps {
+    pub before: usize,
+    pub after: usize,
+}
+
+#[derive(Clone)]
+enum Database {
+    Sqlite,
+    /// The address, for the connection that listens.
+    Postgres(Arc<str>),
 }
 
 impl SqlSettings {
     /// Opens (and makes, where missing) a database file, and brings its tables up to date.
     pub async fn open_file(path: &Path) -> Result<SqlSettings, StoreError> {
-        let path = path.to_string_lossy();
-        let encoded = percent_encoding::utf8_percent_encode(&path, const { &NOT_GRAMMAR });
-        SqlSettings::open(&format!("sqlite://{encoded}?mode=rwc")).await
+        SqlSettings::open(&file_url(path, "rwc"), 4).await
     }
 
-    pub async fn open(url: &str) -> Result<SqlSettings, StoreError> {
+    /// Opens a PostgreSQL database and brings its tables up to date; nodes that start together take turns.
+    pub async fn open_postgres(url: &str, connections: u32) -> Result<SqlSettings, StoreError> {
+        SqlSettings::open(url, connections).await
+    }
+
+    async fn open(url: &str, connections: u32) -> Result<SqlSettings, StoreError> {
+        let mut settings = SqlSettings::connect(url, connections).await?;
+        MIGRATIONS.run(&settings.pool).await?;
+        settings.steps.after = applied(&settings.pool).await;
+        Ok(settings)
+    }
+
+    /// Looks at a file that is there without changing anything: its tables may be older than this program.
+    pub async fn look_at_file(path: &Path) -> Result<SqlSettings, StoreError> {
+        SqlSettings::connect(&file_url(path, "rw"), 1).await
+    }
+
+    /// The same for PostgreSQL.
+    pub async fn look_at_postgres(url: &str) -> Result<SqlSettings, StoreError> {
+        SqlSettings::connect(url, 1).await
+    }
+
+    async fn connect(url: &str, connections: u32) -> Result<SqlSettings, StoreError> {
         sqlx::any::install_default_drivers();
         let sqlite = url.starts_with("sqlite:");
         let pool = AnyPoolOptions::new()
-            .max_connections(if sqlite { 4 } else { 8 })
-            .acquire_timeout(Duration::from_secs(10))
+            .max_connections(connections)
+            .acquire_timeout(Duration::from_secs(5))
             .after_connect(move |connection, _| {
                 Box::pin(async move {
                     if sqlite {
@@ -52,8 +92,23 @@ impl SqlSettings {
             })
             .connect_with(url.parse::<AnyConnectOptions>()?)
             .await?;
-        MIGRATIONS.run(&pool).await?;
-        Ok(SqlSettings { pool, sqlite })
+        let before = applied(&pool).await;
+        let steps = Steps { before, after: before };
+        let database = if sqlite { Database::Sqlite } else { Database::Postgres(url.into()) };
+        Ok(SqlSettings { pool, database, steps })
+    }
+
+    pub fn steps(&self) -> Steps {
+        self.steps
+    }
+
+    /// Tells when another node has committed something.
+    pub fn notices(&self) -> Notices {
+        let url = match &self.database {
+            Database::Sqlite => None,
+            Database::Postgres(url) => Some(url.clone()),
+        };
+        Notices { url, listener: None }
     }
 
     /// Lets go of the database; called before the process ends so that the file is left tidy.
@@ -62,8 +117,53 @@ impl SqlSettings {
     }
 
     async fn begin(&self) -> Result<Transaction<'static, Any>, sqlx::Error> {
-        if self.sqlite { self.pool.begin_with("begin immediate").await } else { self.pool.begin().await }
+        match self.database {
+            Database::Sqlite => self.pool.begin_with("begin immediate").await,
+            Database::Postgres(_) => self.pool.begin().await,
+        }
     }
+}
+
+/// Notices of commits, where the database has them. They can get lost, so the feed is also looked at now and then.
+pub struct Notices {
+    url: Option<Arc<str>>,
+    listener: Option<PgListener>,
+}
+
+impl Notices {
+    /// Done when something was committed; never, where the database cannot tell. An error means that notices may have
+    /// been missed.
+    pub async fn next(&mut self) -> Result<(), StoreError> {
+        let Some(url) = &self.url else { return std::future::pending().await };
+        let listener = match &mut self.listener {
+            Some(listener) => listener,
+            none => {
+                let mut listener = PgListener::connect(url).await?;
+                listener.listen(CHANNEL).await?;
+                none.insert(listener)
+            }
+        };
+        // Reconnects by itself, once; what fails then is told.
+        match listener.recv().await {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                self.listener = None;
+                Err(error.into())
+            }
+        }
+    }
+}
+
+fn file_url(path: &Path, mode: &str) -> String {
+    let path = path.to_string_lossy();
+    let encoded = percent_encoding::utf8_percent_encode(&path, const { &NOT_GRAMMAR });
+    format!("sqlite://{encoded}?mode={mode}")
+}
+
+/// How many steps the tables have taken; none, where there are no tables yet.
+async fn applied(pool: &AnyPool) -> usize {
+    let count = sqlx::query("select cast(count(*) as bigint) from _sqlx_migrations").fetch_one(pool).await;
+    count.and_then(|row| row.try_get::<i64, _>(0)).map_or(0, |count| count as usize)
 }
 
 #[async_trait]
@@ -118,6 +218,10 @@ impl Settings for SqlSettings {
             note(&mut work, revision, place as i64, change, &audit).await?;
         }
         chain(&mut work, &audit).await?;
+        if let Database::Postgres(_) = self.database {
+            // Delivered when the transaction is committed, and only then.
+            sqlx::query("notify gatehouse_settings").execute(&mut *work).await?;
+        }
         work.commit().await?;
         Ok(revision)
     }

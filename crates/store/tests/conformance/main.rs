@@ -2,6 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "every function here is a test, run by the macro at the end")]
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
 use serde_json::json;
 use store::{Audit, Change, Filter, Page, Record, Settings, SqlSettings, StoreError};
 
@@ -135,8 +138,32 @@ async fn futures<F: Future<Output = i64>>(all: impl Iterator<Item = F>) -> Vec<i
     .await
 }
 
+/// A new database in the PostgreSQL of the test run. There is no run without one.
+async fn fresh_postgres() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    #[expect(clippy::disallowed_methods, reason = "says where the database under test is")]
+    let url = std::env::var("TEST_DATABASE_URL");
+    let url =
+        url.expect("TEST_DATABASE_URL is not set; run `cargo xtask test`, or `cargo xtask rig cargo test -p store`");
+    let name = format!("conformance_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+    sqlx::any::install_default_drivers();
+    let pool = sqlx::AnyPool::connect(&url).await.unwrap();
+    sqlx::query(sqlx::AssertSqlSafe(format!("create database {name}"))).execute(&pool).await.unwrap();
+    pool.close().await;
+    let (server, _) = url.rsplit_once('/').unwrap();
+    format!("{server}/{name}")
+}
+
 macro_rules! promises {
     ($($promise:ident)*) => {
+        mod postgres {
+            $(#[tokio::test]
+            async fn $promise() {
+                let store = super::SqlSettings::open_postgres(&super::fresh_postgres().await, 4).await.unwrap();
+                super::$promise(&store).await;
+                store.close().await;
+            })*
+        }
         mod sqlite {
             $(#[tokio::test]
             async fn $promise() {
@@ -156,6 +183,41 @@ promises! {
     the_feed_tells_each_commit_once_and_in_order
     lists_are_filtered_paged_and_counted_whole
     racing_commits_get_different_revisions_and_an_unbroken_chain
+}
+
+#[tokio::test]
+async fn nodes_that_open_a_new_database_together_take_turns() {
+    let url = fresh_postgres().await;
+    let openings = (0..6).map(|_| {
+        let url = url.clone();
+        tokio::spawn(async move { SqlSettings::open_postgres(&url, 2).await.map(|store| store.steps()) })
+    });
+    let mut first = 0;
+    for opening in openings.collect::<Vec<_>>() {
+        let steps = opening.await.unwrap().unwrap();
+        assert_eq!(steps.after, 1);
+        first += usize::from(steps.before == 0);
+    }
+    assert!(first >= 1);
+}
+
+#[tokio::test]
+async fn a_commit_on_one_node_is_noticed_on_another() {
+    let url = fresh_postgres().await;
+    let (one, other) =
+        (SqlSettings::open_postgres(&url, 2).await.unwrap(), SqlSettings::open_postgres(&url, 2).await.unwrap());
+    let mut notices = other.notices();
+    let hearing = tokio::spawn(async move { notices.next().await });
+    // Listening begins at some moment; until then commits are not heard.
+    let mut number = 0;
+    while !hearing.is_finished() {
+        insert(&one, &format!("n{number}"), "o1").await.unwrap();
+        number += 1;
+        assert!(number < 1000, "no commit was noticed");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    hearing.await.unwrap().unwrap();
+    assert!(!other.changes(0, 10).await.unwrap().is_empty());
 }
 
 #[tokio::test]

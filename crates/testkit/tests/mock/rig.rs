@@ -47,6 +47,12 @@ impl Mock {
         Mock { address, client: Client::builder(TokioExecutor::new()).build_http() }
     }
 
+    /// `host:port`.
+    #[allow(dead_code, reason = "not every test program that takes this file in needs it")]
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
     pub(crate) async fn send(&self, request: Request<Sent>) -> Response<Incoming> {
         self.client.request(request).await.expect("an answer")
     }

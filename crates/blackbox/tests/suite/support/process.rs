@@ -54,8 +54,44 @@ impl Ran {
 /// The binary with these arguments, in an environment that holds `PATH` and these settings.
 pub(crate) fn command<A: AsRef<OsStr>>(arguments: &[A], settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(binary());
-    command.args(arguments).env_clear().envs(path()).envs(settings.iter().copied());
+    command.args(arguments).env_clear().envs(path());
+    let data = arguments.iter().position(|argument| argument.as_ref() == "--data").and_then(|at| arguments.get(at + 1));
+    if let Some(address) = data.and_then(|data| database(Path::new(data))) {
+        command.env("DATABASE_URL", address);
+    }
+    command.envs(settings.iter().copied());
     command
+}
+
+/// A setting: the data stays in its folder, also in a run on PostgreSQL.
+pub(crate) const IN_THE_FOLDER: (&str, &str) = ("DATABASE_URL", "");
+
+/// The database that belongs to a data folder, where this run keeps everything in PostgreSQL.
+fn database(folder: &Path) -> Option<String> {
+    (given("TEST_ON").as_deref() == Some("postgres")).then(|| database_of(folder))
+}
+
+/// A variable that the test run sets.
+pub(crate) fn given(name: &str) -> Option<String> {
+    #[expect(clippy::disallowed_methods, reason = "says what the test run has started")]
+    std::env::var(name).ok()
+}
+
+/// One of the databases of the test run; the same one for the same folder.
+pub(crate) fn database_of(folder: &Path) -> String {
+    static TAKEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+    let given = given("TEST_DATABASES").expect(
+        "TEST_DATABASES is not set; run `cargo xtask test`, or `cargo xtask rig cargo test --workspace --test suite`",
+    );
+    let (numbers, beginning) = given.split_once(' ').expect("numbers and the beginning of an address");
+    let (first, count) = numbers.split_once('+').expect("the first number, and how many");
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    let number = taken.iter().position(|known| known == folder).unwrap_or_else(|| {
+        taken.push(folder.to_owned());
+        taken.len() - 1
+    });
+    assert!(number < count.parse().expect("a number"), "there are no more databases than {count}");
+    format!("{beginning}{}", first.parse::<usize>().expect("a number") + number)
 }
 
 pub(crate) fn path() -> Option<(&'static str, OsString)> {
