@@ -4,7 +4,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use http::header::CONTENT_LENGTH;
 use http::{HeaderName, HeaderValue, Response, StatusCode};
 use providers::mock::Script;
 
@@ -26,17 +26,12 @@ pub async fn play(script: Script) -> Response<Answer> {
             head.headers_mut().append(name, value);
         }
     }
-    let length = if is_event_stream(&head) { None } else { script.length() };
+    // Event streams are sent without a length even where it is known, as real upstreams do.
+    let length = if script.is_stream() { None } else { script.length() };
     if let Some(length) = length {
         head.headers_mut().insert(CONTENT_LENGTH, length.into());
     }
     head.map(|()| Answer::scripted(Player::new(script.steps, length)))
-}
-
-/// Event streams are sent without a length even where it is known, as real upstreams do.
-fn is_event_stream(head: &Response<()>) -> bool {
-    let kind = head.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.starts_with("text/event-stream"))
 }
 
 #[cfg(test)]

@@ -39,9 +39,10 @@ impl Player {
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
-    fn end(&mut self) {
+    fn fail(&mut self, kind: io::ErrorKind) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         self.steps = Vec::new().into_iter();
         self.doing = Doing::Nothing;
+        Poll::Ready(Some(Err(io::Error::new(kind, "the scripted upstream cut the connection").into())))
     }
 }
 
@@ -69,18 +70,14 @@ impl http_body::Body for Player {
             }
             match self.steps.next() {
                 None => return Poll::Ready(None),
-                Some(Step::Send(bytes)) if bytes.is_empty() => {}
-                Some(Step::Send(bytes)) => return self.emit(bytes),
+                Some(Step::Send(bytes) | Step::Say { event: bytes, .. }) if bytes.is_empty() => {}
+                Some(Step::Send(bytes) | Step::Say { event: bytes, .. }) => return self.emit(bytes),
                 Some(Step::Wait(delay)) => self.doing = Doing::Waiting(Box::pin(tokio::time::sleep(delay))),
                 Some(Step::Fill { count: 0 }) => {}
                 Some(Step::Fill { count }) => self.doing = Doing::Filling(count),
                 Some(Step::Hang) => self.doing = Doing::Hanging,
-                Some(Step::Cut) => {
-                    self.end();
-                    let cut =
-                        io::Error::new(io::ErrorKind::ConnectionReset, "the scripted upstream cut the connection");
-                    return Poll::Ready(Some(Err(cut.into())));
-                }
+                Some(Step::Cut | Step::Reset) => return self.fail(io::ErrorKind::ConnectionReset),
+                Some(Step::HalfClose) => return self.fail(io::ErrorKind::UnexpectedEof),
             }
         }
     }

@@ -57,8 +57,8 @@ pub(crate) struct Common {
 pub(crate) enum Command {
     /// Serve (what happens without a command)
     Serve(Serve),
-    /// Play a provider over HTTP: OpenAI's shapes, exact usage, faults on demand
-    #[command(after_help = MOCK)]
+    /// Play a provider over HTTP: the shapes of five, exact usage, faults on demand, an invoice
+    #[command(after_help = testkit::help())]
     Mock(Mock),
     /// Play a bad network before any TCP service: delays, cuts, refusals, silence
     #[command(after_help = FAULTPROXY)]
@@ -88,18 +88,6 @@ pub(crate) struct Mock {
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9999")]
     pub(crate) listen: SocketAddr,
 }
-
-const MOCK: &str = "\
-The model decides what is answered:
-  echo                repeats the last user message
-  lorem-N             N tokens
-  cent                every call costs exactly one cent
-  fault-STATUS        answers with that status, for instance fault-429
-  fault-slow-MS       waits so long between chunks
-  fault-cut-CHUNKS    breaks off after so many chunks
-  fault-hang          never answers
-
-Headers of a request may ask for more (x-mock-status, x-mock-delay-ms, …); GET /__mock/calls tells what was received.";
 
 #[derive(Debug, Args)]
 pub(crate) struct Faultproxy {

@@ -1,19 +1,24 @@
-//! The mock's own paths, under `/__mock`: what it received, and whether it is there. Calls to them are not on record.
+//! The mock's own paths, under `/__mock`: what it received, what it would bill, and whether it is there. Calls to them are not on record.
 
 use http::Method;
 use http::request::Parts;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use crate::calls::Calls;
+use crate::books::Books;
 
 /// `None` for every other path.
-pub(crate) fn answer(calls: &Calls, head: &Parts) -> Option<(u16, Value)> {
+pub(crate) fn answer(books: &Books, head: &Parts) -> Option<(u16, Value)> {
     let path = head.uri.path().strip_prefix("/__mock/")?;
     Some(match (&head.method, path) {
-        (&Method::GET, "calls") => (200, calls.list(word(head.uri.query()).as_deref())),
+        (&Method::GET, "calls") => (200, books.calls.list(word(head.uri.query()).as_deref())),
         (&Method::DELETE, "calls") => {
-            calls.clear();
+            books.calls.clear();
+            (200, json!({"cleared": true}))
+        }
+        (&Method::GET, "invoice") => (200, books.invoice.tell()),
+        (&Method::DELETE, "invoice") => {
+            books.invoice.clear();
             (200, json!({"cleared": true}))
         }
         (&Method::GET, "health") => (200, json!({"status": "ok"})),

@@ -3,26 +3,36 @@
 use std::io;
 use std::time::Duration;
 
-use http::{Method, Request, Response};
+use http::header::HOST;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use providers::mock::{self, Ask, Intake, Receipt, Script};
 
-use crate::calls::{Calls, KEPT_BYTES, Running};
+use crate::books::Books;
+use crate::calls::{KEPT_BYTES, Running};
 use crate::desk;
 use crate::player::Playing;
+use crate::wire::WireEnd;
 
 /// A JSON body that is parsed may be this large.
 const PARSED_BYTES: usize = 32 * 1024 * 1024;
 
 /// Errors end the connection: the caller has left, or there is nobody to tell.
-pub(crate) async fn answer(calls: &Calls, now: i64, request: Request<Incoming>) -> io::Result<Response<Playing>> {
-    let (head, body) = request.into_parts();
-    if let Some((status, value)) = desk::answer(calls, &head) {
-        return respond(json(status, value.to_string()), None);
+pub(crate) async fn answer(
+    books: &Books,
+    end: WireEnd,
+    now: i64,
+    request: Request<Incoming>,
+) -> io::Result<Response<Playing>> {
+    let (mut head, body) = request.into_parts();
+    if let Some((status, value)) = desk::answer(books, &head) {
+        return respond(json(status, value.to_string()), |script| Playing::new(script, end));
     }
-    let call = calls.begin(&head);
-    let (method, path) = (head.method.as_str(), below_version(head.uri.path()));
+    let call = books.calls.begin(&head);
+    name_host(&mut head);
+    let (method, path) = (head.method.as_str(), head.uri.path());
     let room = if mock::is_parsed(method, path) { PARSED_BYTES } else { KEPT_BYTES };
     let content_type = head.headers.get(http::header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let (kept, receipt) = receive(body, Intake::new(content_type), room, &call).await?;
@@ -35,7 +45,8 @@ pub(crate) async fn answer(calls: &Calls, now: i64, request: Request<Incoming>) 
     if head.method == Method::HEAD {
         call.answered();
     }
-    respond(script, Some(call))
+    let tab = script.bill.as_ref().map(|bill| books.invoice.open(bill));
+    respond(script, |script| Playing::new(script, end).on_record(call, tab))
 }
 
 /// Reads the body to its end and keeps its beginning.
@@ -67,24 +78,22 @@ async fn wait(time: Option<Duration>) {
     }
 }
 
-fn respond(script: Script, call: Option<Running>) -> io::Result<Response<Playing>> {
+/// HTTP/2 has the host in the address; a signature covers it either way.
+fn name_host(head: &mut Parts) {
+    let authority = head.uri.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
+    if let Some(host) = authority.filter(|_| !head.headers.contains_key(HOST)) {
+        head.headers.insert(HOST, host);
+    }
+}
+
+fn respond(script: Script, play: impl FnOnce(Script) -> Playing) -> io::Result<Response<Playing>> {
     let mut response = Response::builder().status(script.status);
     for (name, value) in &script.headers {
         response = response.header(name.as_ref(), value);
     }
-    response.body(Playing::new(script, call)).map_err(io::Error::other)
+    response.body(play(script)).map_err(io::Error::other)
 }
 
 fn json(status: u16, body: String) -> Script {
-    let headers = vec![("content-type".into(), "application/json".to_owned())];
-    let steps = vec![mock::Step::Send(body.into())];
-    Script { status, headers, head_after: Some(Duration::ZERO), steps }
-}
-
-/// The path as the mock knows it: `/v1` is part of the base URL.
-fn below_version(path: &str) -> &str {
-    match path.strip_prefix("/v1") {
-        Some(rest) if rest.starts_with('/') => rest,
-        _ => path,
-    }
+    Script::new(status, "application/json", vec![mock::Step::Send(body.into())])
 }

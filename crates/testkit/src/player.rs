@@ -14,6 +14,8 @@ use providers::mock::{Script, Step};
 use tokio::time::{Sleep, sleep};
 
 use crate::calls::Running;
+use crate::invoice::Tab;
+use crate::wire::WireEnd;
 
 static FILLER: [u8; 16 * 1024] = [b'x'; 16 * 1024];
 
@@ -28,8 +30,11 @@ pub(crate) struct Playing {
     /// The last piece shall leave before the next is taken: otherwise pieces would be joined on their way.
     flush: bool,
     cut_due: bool,
+    end: WireEnd,
     /// `None` for answers that are not on record.
     call: Option<Running>,
+    /// `None` for answers that cost nothing.
+    tab: Option<Tab>,
 }
 
 /// The script asked for the connection to break.
@@ -45,11 +50,16 @@ impl fmt::Display for Cut {
 impl std::error::Error for Cut {}
 
 impl Playing {
-    pub(crate) fn new(script: Script, call: Option<Running>) -> Playing {
+    pub(crate) fn new(script: Script, end: WireEnd) -> Playing {
         let length = script.length().filter(|_| !script.is_stream());
-        let playing = Playing { steps: script.steps.into(), length, wait: None, flush: false, cut_due: false, call };
-        playing.note_end();
-        playing
+        let steps = script.steps.into();
+        Playing { steps, length, wait: None, flush: false, cut_due: false, end, call: None, tab: None }
+    }
+
+    pub(crate) fn on_record(mut self, call: Running, tab: Option<Tab>) -> Playing {
+        (self.call, self.tab) = (Some(call), tab);
+        self.note_end();
+        self
     }
 
     fn send(&mut self, bytes: Bytes) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
@@ -101,6 +111,12 @@ impl Body for Playing {
                     self.flush = true;
                     return self.send(bytes);
                 }
+                Some(Step::Say { event, tokens }) => {
+                    if let Some(tab) = &self.tab {
+                        tab.add_output(tokens);
+                    }
+                    self.steps.push_front(Step::Send(event));
+                }
                 Some(Step::Fill { count }) => return self.fill(count),
                 Some(Step::Wait(time)) => self.wait = Some(Box::pin(sleep(time))),
                 Some(Step::Hang) => {
@@ -108,14 +124,21 @@ impl Body for Playing {
                     // Nobody wakes us: only the reader can end this, by leaving.
                     return Poll::Pending;
                 }
-                Some(Step::Cut) if self.cut_due => {
-                    self.note_end();
-                    return Poll::Ready(Some(Err(Cut)));
-                }
-                Some(Step::Cut) => {
-                    self.steps.push_front(Step::Cut);
+                Some(cut @ (Step::Cut | Step::Reset | Step::HalfClose)) if !self.cut_due => {
+                    self.steps.push_front(cut);
                     self.wait = Some(Box::pin(sleep(BEFORE_CUT)));
                     self.cut_due = true;
+                }
+                Some(Step::HalfClose) => {
+                    self.end.half_close();
+                    self.steps.push_front(Step::Hang);
+                }
+                Some(end @ (Step::Cut | Step::Reset)) => {
+                    if end == Step::Reset {
+                        self.end.reset();
+                    }
+                    self.note_end();
+                    return Poll::Ready(Some(Err(Cut)));
                 }
             }
         }

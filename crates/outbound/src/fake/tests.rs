@@ -9,8 +9,7 @@ use tokio::time::timeout;
 use super::*;
 
 fn script(content_type: &str, steps: Vec<Step>) -> Script {
-    let headers = vec![("content-type".into(), content_type.to_owned())];
-    Script { status: 200, headers, head_after: Some(Duration::ZERO), steps }
+    Script::new(200, content_type, steps)
 }
 
 const SHORT: Duration = Duration::from_millis(30);

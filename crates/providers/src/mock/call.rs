@@ -4,14 +4,21 @@ use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::ask::Ask;
+use super::bill::{Bill, Tariff};
 use super::intake::Receipt;
-use super::model::Says;
 use super::refusal::Refusal;
+use super::says::Says;
+use super::script::Step;
 use super::usage::{Honesty, Usage};
+use super::words;
 
 pub(super) struct Call<'a> {
     pub(super) ask: &'a Ask<'a>,
     pub(super) receipt: &'a Receipt,
+    /// The name of the format in which it was asked.
+    pub(super) format: &'static str,
+    /// The model as it was asked for, in the path or the body.
+    pub(super) model: Option<String>,
     /// The JSON; for a form its fields, without the files.
     pub(super) body: Map<String, Value>,
     pub(super) says: Says,
@@ -19,12 +26,8 @@ pub(super) struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// The model as it was asked for.
     pub(super) fn model(&self) -> Result<&str, Refusal> {
-        match self.body.get("model") {
-            Some(Value::String(model)) => Ok(model),
-            _ => Err(Refusal::of("model", "you must provide a model")),
-        }
+        self.model.as_deref().ok_or_else(|| Refusal::of("model", "you must provide a model"))
     }
 
     pub(super) fn flag(&self, field: &str) -> bool {
@@ -48,6 +51,14 @@ impl Call<'_> {
         }
     }
 
+    /// A list with something in it.
+    pub(super) fn list(&self, field: &str) -> Result<&[Value], Refusal> {
+        match self.required(field)?.as_array() {
+            Some(list) if !list.is_empty() => Ok(list),
+            _ => Err(Refusal::of(field, format!("`{field}` must be a list with at least one entry"))),
+        }
+    }
+
     /// A whole number from `least` on; null counts as absent.
     pub(super) fn number(&self, field: &str, least: u64) -> Result<Option<u64>, Refusal> {
         match self.body.get(field) {
@@ -61,11 +72,32 @@ impl Call<'_> {
 
     /// What the answer reports as its usage; `None` when it reports none.
     pub(super) fn usage(&self, prompt: u64, completion: u64) -> Option<Usage> {
-        let exact = match self.says {
+        self.exact(prompt, completion).told(self.honesty)
+    }
+
+    /// What the answer costs, whatever it reports; a stream's completion is billed by its events.
+    pub(super) fn bill(&self, prompt: u64, completion: u64) -> Bill {
+        let Usage { prompt, completion } = self.exact(prompt, completion);
+        let model = self.model.clone().unwrap_or_default();
+        let tariff = Tariff::of(if self.says == Says::Cent { "cent" } else { "*" });
+        Bill { format: self.format, model, tariff, input: prompt, output: completion, searches: 0 }
+    }
+
+    /// An event of a stream that tells a piece of the answer.
+    pub(super) fn say(&self, event: Bytes, piece: &str) -> Step {
+        let tokens = match self.says {
+            // Its one token is billed with the head.
+            Says::Cent => 0,
+            Says::Echo | Says::Lorem(_) => words::count(piece),
+        };
+        Step::Say { event, tokens }
+    }
+
+    fn exact(&self, prompt: u64, completion: u64) -> Usage {
+        match self.says {
             Says::Cent => Usage { prompt: 1, completion: 1 },
             Says::Echo | Says::Lorem(_) => Usage { prompt, completion },
-        };
-        exact.told(self.honesty)
+        }
     }
 
     pub(super) fn id(&self, prefix: &str) -> String {
@@ -76,4 +108,10 @@ impl Call<'_> {
 /// One event without a name.
 pub(super) fn event(data: &Value) -> Bytes {
     Bytes::from(format!("data: {data}\n\n"))
+}
+
+/// One event whose name is the `type` of its data.
+pub(super) fn named_event(data: &Value) -> Bytes {
+    let name = data["type"].as_str().unwrap_or_default();
+    Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
 }

@@ -6,19 +6,14 @@ use serde_json::{Value, json};
 use super::call::{Call, event};
 use super::heard;
 use super::refusal::Refusal;
-use super::said::{self, Said};
-use super::script::Script;
-
-/// What every choice of the answer holds.
-enum Turn {
-    Text(Said),
-    /// The function that is called, with no arguments.
-    Tool(String),
-}
+use super::said;
+use super::script::{Script, Step};
+use super::turn::{Choice, Finishes, Turn};
 
 struct Answer<'a> {
     call: &'a Call<'a>,
     model: &'a str,
+    /// What every choice of the answer holds.
     turn: Turn,
     n: u64,
     prompt_words: u64,
@@ -32,12 +27,9 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
     };
     let (prompt_words, heard) = heard::hear(messages);
     let n = said::choices(call)?;
-    let turn = match forced_tool(call)? {
-        Some(name) => Turn::Tool(name),
-        None => Turn::Text(said::say(call.says, heard, limit(call)?)),
-    };
+    let turn = Turn::take(call, heard, limit(call)?, choice(call))?;
     if let Turn::Text(said) = &turn {
-        said::bounded(call, std::iter::once(said), n)?;
+        said::bounded(std::iter::once(said), n, call.flag("stream"))?;
     }
     let answer = Answer { call, model, turn, n, prompt_words };
     Ok(if call.flag("stream") { answer.streamed() } else { answer.whole() })
@@ -47,21 +39,21 @@ fn limit(call: &Call<'_>) -> Result<Option<u64>, Refusal> {
     Ok(call.number("max_completion_tokens", 0)?.or(call.number("max_tokens", 0)?))
 }
 
-/// The function that `tool_choice` insists on.
-fn forced_tool(call: &Call<'_>) -> Result<Option<String>, Refusal> {
+fn choice<'a>(call: &'a Call<'_>) -> Choice<'a> {
     let choice = call.body.get("tool_choice");
-    if let Some(name) = choice.and_then(|choice| choice.get("function")?.get("name")?.as_str()) {
-        return Ok(Some(name.to_owned()));
-    }
-    if choice.and_then(Value::as_str) != Some("required") {
-        return Ok(None);
-    }
-    let first = call.body.get("tools").and_then(|tools| tools.get(0)?.get("function")?.get("name")?.as_str());
-    match first {
-        Some(name) => Ok(Some(name.to_owned())),
-        None => Err(Refusal::of("tool_choice", "`tool_choice` is `required` but `tools` names no function")),
+    let named = choice.and_then(|choice| choice.get("function")?.get("name")?.as_str());
+    match (named, choice.and_then(Value::as_str)) {
+        (Some(name), _) => Choice::Named(name),
+        (None, Some("required")) => {
+            let tools = call.body.get("tools");
+            let first = tools.and_then(|tools| tools.get(0)?.get("function")?.get("name")?.as_str());
+            Choice::Any { field: "tool_choice", first }
+        }
+        _ => Choice::Free,
     }
 }
+
+const FINISHES: Finishes = Finishes { end: "stop", limit: "length", tool: "tool_calls" };
 
 impl Answer<'_> {
     fn whole(&self) -> Script {
@@ -75,7 +67,7 @@ impl Answer<'_> {
         if let Some(usage) = self.usage() {
             body["usage"] = usage;
         }
-        Script::json(200, &body)
+        Script::json(200, &body).billed(self.call.bill(self.prompt_words, self.turn.words() * self.n))
     }
 
     fn message(&self, index: u64) -> Value {
@@ -90,26 +82,29 @@ impl Answer<'_> {
     }
 
     fn streamed(&self) -> Script {
-        let mut events: Vec<Bytes> = (0..self.n).map(|index| self.chunk(index, self.opening(index), None)).collect();
+        let mut events: Vec<Step> =
+            (0..self.n).map(|index| self.chunk(index, self.opening(index), None).into()).collect();
         match &self.turn {
             Turn::Text(said) => {
                 for piece in said.pieces() {
-                    events.extend((0..self.n).map(|index| self.chunk(index, json!({"content": piece}), None)));
+                    let chunk = |index| self.chunk(index, json!({"content": piece}), None);
+                    events.extend((0..self.n).map(|index| self.call.say(chunk(index), piece)));
                 }
             }
             Turn::Tool(_) => {
                 let delta = json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]});
-                events.extend((0..self.n).map(|index| self.chunk(index, delta.clone(), None)));
+                let chunk = |index| self.chunk(index, delta.clone(), None);
+                events.extend((0..self.n).map(|index| self.call.say(chunk(index), "{}")));
             }
         }
-        events.extend((0..self.n).map(|index| self.chunk(index, json!({}), Some(self.finish()))));
+        events.extend((0..self.n).map(|index| self.chunk(index, json!({}), Some(self.finish())).into()));
         if let Some(usage) = self.usage().filter(|_| self.call.wants_usage()) {
             let mut last = self.frame("chat.completion.chunk", Vec::new());
             last["usage"] = usage;
-            events.push(event(&last));
+            events.push(event(&last).into());
         }
-        events.push(Bytes::from_static(b"data: [DONE]\n\n"));
-        Script::events(events)
+        events.push(Bytes::from_static(b"data: [DONE]\n\n").into());
+        Script::events(events).billed(self.call.bill(self.prompt_words, 0))
     }
 
     /// The first delta of a choice.
@@ -150,18 +145,10 @@ impl Answer<'_> {
     }
 
     fn finish(&self) -> &'static str {
-        match &self.turn {
-            Turn::Text(said) => said.finish(),
-            Turn::Tool(_) => "tool_calls",
-        }
+        self.turn.finish(&FINISHES)
     }
 
     fn usage(&self) -> Option<Value> {
-        let words = match &self.turn {
-            Turn::Text(said) => said.words,
-            // The arguments, `{}`, are one word.
-            Turn::Tool(_) => 1,
-        };
-        self.call.usage(self.prompt_words, words * self.n).map(|usage| usage.in_chat())
+        self.call.usage(self.prompt_words, self.turn.words() * self.n).map(|usage| usage.in_chat())
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
     let prompt_words = prompts.iter().map(|prompt| words::count(prompt)).sum();
     let (n, limit) = (said::choices(call)?, call.number("max_tokens", 0)?);
     let once: Vec<Said> = prompts.into_iter().map(|prompt| said::say(call.says, prompt, limit)).collect();
-    said::bounded(call, once.iter(), n)?;
+    said::bounded(once.iter(), n, call.flag("stream"))?;
     let said = once.into_iter().flat_map(|said| std::iter::repeat_n(said, n as usize)).collect();
     let answer = Answer { call, model, said, prompt_words };
     Ok(if call.flag("stream") { answer.streamed() } else { answer.whole() })
@@ -38,7 +38,7 @@ impl Answer<'_> {
         if let Some(usage) = self.usage() {
             body["usage"] = usage;
         }
-        Script::json(200, &body)
+        Script::json(200, &body).billed(self.call.bill(self.prompt_words, self.words()))
     }
 
     fn streamed(&self) -> Script {
@@ -47,18 +47,19 @@ impl Answer<'_> {
         let mut events = Vec::new();
         for at in 0..longest {
             for (index, pieces) in pieces.iter().enumerate() {
-                events.extend(pieces.get(at).map(|piece| self.chunk(choice(index, piece, None))));
+                let piece = pieces.get(at);
+                events.extend(piece.map(|piece| self.call.say(self.chunk(choice(index, piece, None)), piece)));
             }
         }
         let finished = self.said.iter().enumerate().map(|(index, said)| choice(index, "", Some(said.finish())));
-        events.extend(finished.map(|choice| self.chunk(choice)));
+        events.extend(finished.map(|choice| self.chunk(choice).into()));
         if let Some(usage) = self.usage().filter(|_| self.call.wants_usage()) {
             let mut last = self.frame(Vec::new());
             last["usage"] = usage;
-            events.push(event(&last));
+            events.push(event(&last).into());
         }
-        events.push(Bytes::from_static(b"data: [DONE]\n\n"));
-        Script::events(events)
+        events.push(Bytes::from_static(b"data: [DONE]\n\n").into());
+        Script::events(events).billed(self.call.bill(self.prompt_words, 0))
     }
 
     fn chunk(&self, choice: Value) -> Bytes {
@@ -80,8 +81,11 @@ impl Answer<'_> {
     }
 
     fn usage(&self) -> Option<Value> {
-        let words = self.said.iter().map(|said| said.words).sum();
-        self.call.usage(self.prompt_words, words).map(|usage| usage.in_chat())
+        self.call.usage(self.prompt_words, self.words()).map(|usage| usage.in_chat())
+    }
+
+    fn words(&self) -> u64 {
+        self.said.iter().map(|said| said.words).sum()
     }
 }
 

@@ -19,37 +19,43 @@ const NUMBERS_LIMIT: u64 = 1_000_000;
 pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
     let model = call.model()?;
     let texts = heard::inputs("input", call.required("input")?)?;
-    let dimensions = call.number("dimensions", 1)?.unwrap_or(DIMENSIONS);
-    if dimensions.saturating_mul(texts.len() as u64) > NUMBERS_LIMIT {
-        return Err(Refusal::of("dimensions", "the answer would be larger than the mock makes"));
-    }
+    let dimensions = dimensions("dimensions", call.number("dimensions", 1)?, texts.len())?;
     let write = match call.text("encoding_format") {
         None | Some("float") => floats,
         Some("base64") => packed,
         Some(_) => return Err(Refusal::of("encoding_format", "`encoding_format` is `float` or `base64`")),
     };
-    let entries = texts.iter().enumerate().map(|(index, text)| {
-        json!({"object": "embedding", "index": index, "embedding": write(&vector(text, dimensions as usize))})
-    });
+    let entries = texts.iter().enumerate().map(
+        |(index, text)| json!({"object": "embedding", "index": index, "embedding": write(&vector(text, dimensions))}),
+    );
     let mut body = json!({"object": "list", "data": entries.collect::<Vec<_>>(), "model": model});
     let prompt = texts.iter().map(|text| words::count(text)).sum();
     if let Some(usage) = call.usage(prompt, 0) {
         body["usage"] = usage.in_embeddings();
     }
-    Ok(Script::json(200, &body))
+    Ok(Script::json(200, &body).billed(call.bill(prompt, 0)))
+}
+
+/// How many numbers each of `count` vectors has; `asked` stands in `field`.
+pub(super) fn dimensions(field: &str, asked: Option<u64>, count: usize) -> Result<usize, Refusal> {
+    let dimensions = asked.unwrap_or(DIMENSIONS);
+    if dimensions.saturating_mul(count as u64) > NUMBERS_LIMIT {
+        return Err(Refusal::of(field, "the answer would be larger than the mock makes"));
+    }
+    Ok(dimensions as usize)
 }
 
 fn floats(vector: &[f32]) -> Value {
     json!(vector)
 }
 
-fn packed(vector: &[f32]) -> Value {
+pub(super) fn packed(vector: &[f32]) -> Value {
     let bytes: Vec<u8> = vector.iter().flat_map(|number| number.to_le_bytes()).collect();
     json!(STANDARD.encode(bytes))
 }
 
 /// A vector of length one.
-fn vector(text: &str, dimensions: usize) -> Vec<f32> {
+pub(super) fn vector(text: &str, dimensions: usize) -> Vec<f32> {
     let mut sum = vec![0.0; dimensions];
     add(&mut sum, text, 0.01);
     for word in text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()) {

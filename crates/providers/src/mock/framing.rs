@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::script::Step;
+use super::script::{Flow, Step};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Framing {
@@ -17,12 +17,27 @@ pub(super) enum Framing {
 }
 
 impl Framing {
+    /// Every stream can be cut into pieces; the rest is about lines.
+    pub(super) fn fits(self, flow: Flow) -> bool {
+        flow == Flow::Sse || (self == Framing::Split && flow != Flow::Whole)
+    }
+
     pub(super) fn apply(self, steps: &mut Vec<Step>) {
         let framed = steps.drain(..).flat_map(|step| match step {
             Step::Send(event) => self.frame(event).into_iter().map(Step::Send).collect(),
+            Step::Say { event, tokens } => self.frame_said(event, tokens),
             other => vec![other],
         });
         *steps = framed.collect();
+    }
+
+    /// The tokens are told by the last piece.
+    fn frame_said(self, event: Bytes, tokens: u64) -> Vec<Step> {
+        let mut pieces: Vec<Step> = self.frame(event).into_iter().map(Step::Send).collect();
+        if let Some(Step::Send(event)) = pieces.pop() {
+            pieces.push(Step::Say { event, tokens });
+        }
+        pieces
     }
 
     fn frame(self, event: Bytes) -> Vec<Bytes> {
@@ -41,7 +56,7 @@ fn with_line_end(event: &[u8], end: &[u8]) -> Bytes {
         .split_inclusive(|byte| *byte == b'\n')
         .fold(Vec::new(), |mut out, line| {
             match line.strip_suffix(b"\n") {
-                Some(line) => out.extend([line, end].concat()),
+                Some(line) => out.extend([line.strip_suffix(b"\r").unwrap_or(line), end].concat()),
                 None => out.extend(line),
             }
             out

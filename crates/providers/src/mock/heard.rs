@@ -9,17 +9,30 @@ use super::words;
 pub(super) fn texts(content: Option<&Value>) -> Vec<&str> {
     match content {
         Some(Value::String(text)) => vec![text],
-        Some(Value::Array(parts)) => parts.iter().filter_map(|part| part.get("text")?.as_str()).collect(),
+        Some(Value::Array(parts)) => parts.iter().flat_map(part).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// The text of a part, or the texts of the tool's result that it holds, as Anthropic or Bedrock writes one.
+fn part(part: &Value) -> Vec<&str> {
+    match part.get("text") {
+        Some(text) => text.as_str().into_iter().collect(),
+        None => texts(part.get("toolResult").unwrap_or(part).get("content")),
     }
 }
 
 /// A conversation as the mock hears it: the words of all of it, and what the user said last.
 pub(super) fn hear(messages: &[Value]) -> (u64, String) {
-    let words = messages.iter().flat_map(|message| texts(message.get("content"))).map(words::count).sum();
-    let last_user = messages.iter().rfind(|message| message.get("role").and_then(Value::as_str) == Some("user"));
-    let heard = last_user.or(messages.last()).map(|message| texts(message.get("content")).join("\n"));
-    (words, heard.unwrap_or_default())
+    hear_in("content", messages)
+}
+
+/// As `hear`, where a message's texts stand in another field. Without a role it is the user's.
+pub(super) fn hear_in(field: &str, messages: &[Value]) -> (u64, String) {
+    let words = messages.iter().flat_map(|message| texts(message.get(field))).map(words::count).sum();
+    let is_users = |message: &&Value| message.get("role").is_none_or(|role| role == "user");
+    let heard = messages.iter().rfind(is_users).or(messages.last());
+    (words, heard.map(|message| texts(message.get(field)).join("\n")).unwrap_or_default())
 }
 
 /// Texts out of a string, a list of strings, a list of tokens or a list of such lists. A token's text is its number.

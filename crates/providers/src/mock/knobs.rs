@@ -7,6 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::framing::Framing;
 use super::refusal::Refusal;
+use super::script::Step;
 use super::twist::Twist;
 use super::usage::Honesty;
 
@@ -35,15 +36,26 @@ const ROWS: &[Row] = &[
     Row {
         name: "x-mock-status",
         help: "<status>: an error with that status, 400 to 599, instead of the answer",
-        read: |values| {
-            let status = u16::try_from(number(values)?).ok()?;
-            (400..600).contains(&status).then_some(Asked::Twist(Twist::Status(status)))
+        read: |values| Some(Asked::Twist(Twist::Status(status(one(values)?)?))),
+    },
+    Row {
+        name: "x-mock-garbage",
+        help: "html | bytes: a page in place of the answer, or bytes that mean nothing in place of its second half",
+        read: |values| match one(values)? {
+            "html" => Some(Asked::Twist(Twist::Garbage)),
+            "bytes" => Some(Asked::Twist(Twist::Noise)),
+            _ => None,
         },
+    },
+    Row {
+        name: "x-mock-error-in-stream",
+        help: "<chunks> | <chunks>-<status>: that many chunks, then an error event and the end; not streamed: that status",
+        read: error_in_stream,
     },
     Row {
         name: "x-mock-cut-chunks",
         help: "<chunks>: breaks the connection after that many chunks; not streamed: after half of the bytes",
-        read: |values| Some(Asked::Twist(Twist::CutChunks(usize::try_from(number(values)?).ok()?))),
+        read: |values| Some(Asked::Twist(Twist::EndAfterChunks(usize::try_from(number(values)?).ok()?, Step::Cut))),
     },
     Row {
         name: "x-mock-hang",
@@ -67,7 +79,26 @@ const ROWS: &[Row] = &[
     Row {
         name: "x-mock-cut",
         help: "<bytes>: breaks the connection after that many bytes of the body",
-        read: |values| Some(Asked::Twist(Twist::CutBytes(number(values)?))),
+        read: |values| Some(Asked::Twist(Twist::EndAfterBytes(number(values)?, Step::Cut))),
+    },
+    Row {
+        name: "x-mock-reset",
+        help: "<bytes>: resets the connection (RST) after that many bytes of the body",
+        read: |values| Some(Asked::Twist(Twist::EndAfterBytes(number(values)?, Step::Reset))),
+    },
+    Row {
+        name: "x-mock-half-close",
+        help: "<bytes>: ends its side of the connection (FIN) after that many bytes of the body, and goes on reading",
+        read: |values| Some(Asked::Twist(Twist::EndAfterBytes(number(values)?, Step::HalfClose))),
+    },
+    Row {
+        name: "x-mock-drip",
+        help: "<bytes>-<ms>: that many bytes at a time, that long between them",
+        read: |values| {
+            let (size, time) = one(values)?.split_once('-')?;
+            let size = size.parse().ok().filter(|size| *size > 0)?;
+            Some(Asked::Twist(Twist::Drip(size, Duration::from_millis(time.parse().ok()?))))
+        },
     },
     Row {
         name: "x-mock-delay-ms",
@@ -134,6 +165,15 @@ fn millis(values: &[&str]) -> Option<Duration> {
     number(values).map(Duration::from_millis)
 }
 
+fn status(text: &str) -> Option<u16> {
+    text.parse().ok().filter(|status| (400..600).contains(status))
+}
+
+fn error_in_stream(values: &[&str]) -> Option<Asked> {
+    let (chunks, code) = one(values)?.split_once('-').unwrap_or((one(values)?, "500"));
+    Some(Asked::Twist(Twist::ErrorInStream(chunks.parse().ok()?, status(code)?)))
+}
+
 fn usage(values: &[&str]) -> Option<Asked> {
     Some(Asked::Honesty(match one(values)? {
         "missing" => Honesty::Missing,
@@ -181,11 +221,16 @@ mod tests {
         let expected = [
             ("x-mock-usage", "lie-10", None),
             ("x-mock-status", "503", Some(Twist::Status(503))),
-            ("x-mock-cut-chunks", "3", Some(Twist::CutChunks(3))),
+            ("x-mock-garbage", "bytes", Some(Twist::Noise)),
+            ("x-mock-error-in-stream", "0-529", Some(Twist::ErrorInStream(0, 529))),
+            ("x-mock-cut-chunks", "3", Some(Twist::EndAfterChunks(3, Step::Cut))),
             ("x-mock-hang", "body", Some(Twist::HangBody)),
             ("x-mock-slow-ms", "5", Some(Twist::Slow(ms(5)))),
             ("x-mock-framing", "split", Some(Twist::Framing(Framing::Split))),
-            ("x-mock-cut", "100", Some(Twist::CutBytes(100))),
+            ("x-mock-cut", "100", Some(Twist::EndAfterBytes(100, Step::Cut))),
+            ("x-mock-reset", "100", Some(Twist::EndAfterBytes(100, Step::Reset))),
+            ("x-mock-half-close", "100", Some(Twist::EndAfterBytes(100, Step::HalfClose))),
+            ("x-mock-drip", "2-10", Some(Twist::Drip(2, ms(10)))),
             ("x-mock-delay-ms", "50", Some(Twist::Delay(ms(50)))),
             ("x-mock-retry-after", "7", Some(Twist::RetryAfter(7))),
             ("x-mock-header", "server=a=b", Some(Twist::Headers(vec![header]))),
@@ -215,6 +260,9 @@ mod tests {
             ("x-mock-hang", "tail"),
             ("x-mock-usage", "lie-"),
             ("x-mock-framing", ""),
+            ("x-mock-drip", "0-10"),
+            ("x-mock-drip", "5"),
+            ("x-mock-error-in-stream", "2-200"),
             ("x-mock-header", "no value"),
             ("x-mock-header", "content-length=3"),
             ("x-mock-nonsense", "1"),

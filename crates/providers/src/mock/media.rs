@@ -30,7 +30,7 @@ fn pictures(call: &Call<'_>, prompt: u64, n: u64) -> Script {
     if let Some(usage) = call.usage(prompt, n) {
         body["usage"] = usage.in_responses();
     }
-    Script::json(200, &body)
+    Script::json(200, &body).billed(call.bill(prompt, n))
 }
 
 pub(super) fn speech(call: &Call<'_>) -> Result<Script, Refusal> {

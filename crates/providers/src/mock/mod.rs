@@ -4,13 +4,19 @@
 //! wrong (`MODELS`), request headers twist any answer (`HEADERS`). Tokens are words, so usage can be told by counting. Every
 //! answer says what was received: `x-mock-sha256` and `x-mock-bytes` of the request's body.
 
+mod anthropic;
 mod ask;
+mod bedrock;
+mod bill;
 mod call;
 mod catalog;
 mod chat;
+mod cohere;
 mod completions;
 mod embeddings;
+mod format;
 mod framing;
+mod gemini;
 mod heard;
 mod intake;
 mod knobs;
@@ -18,30 +24,38 @@ mod media;
 mod model;
 mod moderations;
 mod multipart;
+mod openai;
 mod probes;
 mod refusal;
 mod responses;
 mod said;
+mod says;
 mod script;
 #[cfg(test)]
 mod tests;
+mod turn;
 mod twist;
 mod uploads;
 mod usage;
 mod words;
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 pub use ask::Ask;
+pub use bedrock::{ACCESS_KEY, API_KEY, SECRET_KEY, sign};
+pub use bill::{Bill, TARIFFS, Tariff};
 pub use intake::{Intake, Receipt};
 pub use knobs::HEADERS;
 pub use model::MODELS;
 pub use multipart::Part;
-pub use script::{Script, Step};
+pub use script::{Flow, Script, Step};
 
 use crate::provider::{Auth, Provider, Transport};
 use call::Call;
+use format::{Format, Reads};
 use knobs::Knobs;
+use openai::FORMAT as OPENAI;
 use refusal::Refusal;
 
 pub const PROVIDER: Provider = Provider {
@@ -64,69 +78,85 @@ pub const PROVIDER: Provider = Provider {
     options: &[],
 };
 
-type Endpoint = fn(&Call<'_>) -> Result<Script, Refusal>;
+/// Every format with the paths it is served at, `{model}` standing for the model.
+pub fn formats() -> impl Iterator<Item = (&'static str, Vec<String>)> {
+    FORMATS.iter().map(|format| {
+        let base = format.bases.first().copied().unwrap_or_default();
+        (format.name, format.routes.iter().map(|route| format!("{base}{}", route.path)).collect())
+    })
+}
 
-/// POST with a JSON body, which must be read whole.
-const JSON: &[(&str, Endpoint)] = &[
-    ("/chat/completions", chat::answer),
-    ("/completions", completions::answer),
-    ("/responses", responses::answer),
-    ("/embeddings", embeddings::answer),
-    ("/moderations", moderations::answer),
-    ("/images/generations", media::image),
-    ("/audio/speech", media::speech),
-];
+/// Every format the mock speaks over HTTP.
+static FORMATS: &[Format] = &[OPENAI, anthropic::FORMAT, gemini::FORMAT, bedrock::FORMAT, cohere::FORMAT];
 
-/// POST with a form, which is read in passing.
-const FORMS: &[(&str, Endpoint)] = &[
-    ("/files", uploads::file),
-    ("/audio/transcriptions", uploads::transcription),
-    ("/audio/translations", uploads::translation),
-    ("/images/edits", media::edited_image),
-];
-
-/// The answer to a request whose body is held whole.
+/// The answer to a request whose body is held whole, in OpenAI's shapes. The path is what follows the base URL.
 pub fn answer(ask: &Ask<'_>) -> Script {
     let mut intake = Intake::new(ask.content_type());
     intake.take(ask.body);
-    answer_received(ask, &intake.finish())
+    answer_in(&OPENAI, ask, &intake.finish())
 }
 
-/// The answer to a request whose body went by: `ask.body` may be its beginning only, except where `is_parsed` holds.
+/// The answer in the format that the path belongs to; paths of no format are OpenAI's. The path begins at the host's root.
+///
+/// `ask.body` may be the beginning of a body that went by, except where `is_parsed` holds.
 pub fn answer_received(ask: &Ask<'_>, receipt: &Receipt) -> Script {
-    let mut script = match knobs::read(ask.headers) {
-        Ok(knobs) => twisted(ask, receipt, knobs),
-        Err(refusal) => refusal.script(),
-    };
-    stamp(&mut script, ask, receipt);
-    script
+    let (format, path) = format_of(ask.method, ask.path);
+    answer_in(format, &Ask { path, ..*ask }, receipt)
 }
 
 /// The body of such a request is parsed and must be given whole.
 pub fn is_parsed(method: &str, path: &str) -> bool {
-    method == "POST" && find(JSON, path).is_some()
+    let (format, path) = format_of(method, path);
+    method == "POST" && format.route(path).is_some_and(|(route, _)| route.reads == Reads::Json)
 }
 
-fn twisted(ask: &Ask<'_>, receipt: &Receipt, knobs: Knobs) -> Script {
-    let mut script = route(ask, receipt, &knobs).unwrap_or_else(|refusal| refusal.script());
+/// The format, and the path below its base.
+fn format_of<'a>(method: &str, path: &'a str) -> (&'static Format, &'a str) {
+    let mut formats = FORMATS.iter().filter(|_| method == "POST");
+    let found = formats.find_map(|format| Some((format, format.below_base(path)?)));
+    found.unwrap_or_else(|| match path.strip_prefix("/v1") {
+        Some(below) if below.starts_with('/') => (&OPENAI, below),
+        _ => (&OPENAI, path),
+    })
+}
+
+fn answer_in(format: &'static Format, ask: &Ask<'_>, receipt: &Receipt) -> Script {
+    let mut script = match knobs::read(ask.headers) {
+        Ok(knobs) => twisted(format, ask, receipt, knobs),
+        Err(refusal) => (format.refuse)(&refusal),
+    };
+    stamp(&mut script, format, ask, receipt);
+    script
+}
+
+fn twisted(format: &'static Format, ask: &Ask<'_>, receipt: &Receipt, knobs: Knobs) -> Script {
+    let mut script = route(format, ask, receipt, &knobs).unwrap_or_else(|refusal| (format.refuse)(&refusal));
     for twist in knobs.twists {
-        twist.apply(&mut script);
+        twist.apply(&mut script, format);
     }
     script
 }
 
 /// Lets the endpoint answer as the model says, then lets go wrong what the model's name asks for.
-fn route(ask: &Ask<'_>, receipt: &Receipt, knobs: &Knobs) -> Result<Script, Refusal> {
-    let endpoint = |table| find(table, ask.path).filter(|_| ask.method == "POST");
-    let (endpoint, body) = match (endpoint(JSON), endpoint(FORMS)) {
-        (Some(endpoint), _) => (endpoint, parse(ask, receipt)?),
-        (None, Some(endpoint)) => (endpoint, fields(receipt)),
-        (None, None) => return without_model(ask, receipt),
+fn route(format: &'static Format, ask: &Ask<'_>, receipt: &Receipt, knobs: &Knobs) -> Result<Script, Refusal> {
+    let Some((route, model)) = format.route(ask.path).filter(|_| ask.method == "POST") else {
+        return without_model(ask, receipt);
     };
-    let model = model::named(body.get("model").and_then(Value::as_str).unwrap_or_default())?;
-    let mut script = endpoint(&Call { ask, receipt, body, says: model.says, honesty: knobs.honesty })?;
+    (format.admit)(ask, receipt)?;
+    let body = match route.reads {
+        Reads::Json => parse(ask, receipt)?,
+        Reads::Form => fields(receipt),
+    };
+    let asked = match percent_decode_str(model).decode_utf8_lossy() {
+        none if none.is_empty() => body.get("model").and_then(Value::as_str).map(str::to_owned),
+        model => Some(model.into_owned()),
+    };
+    let model = model::named((format.model_name)(asked.as_deref().unwrap_or_default()))?;
+    let (says, honesty) = (model.says, knobs.honesty);
+    let call = Call { ask, receipt, format: format.name, model: asked, body, says, honesty };
+    let mut script = (route.endpoint)(&call)?;
     if let Some(twist) = model.twist {
-        twist.apply(&mut script);
+        twist.apply(&mut script, format);
     }
     Ok(script)
 }
@@ -160,16 +190,12 @@ fn parse(ask: &Ask<'_>, receipt: &Receipt) -> Result<Map<String, Value>, Refusal
     }
 }
 
-fn find(table: &[(&str, Endpoint)], path: &str) -> Option<Endpoint> {
-    table.iter().find(|(known, _)| *known == path).map(|(_, endpoint)| *endpoint)
-}
-
 /// Says what was received. A header that the caller asked for stands.
-fn stamp(script: &mut Script, ask: &Ask<'_>, receipt: &Receipt) {
+fn stamp(script: &mut Script, format: &Format, ask: &Ask<'_>, receipt: &Receipt) {
     let stamps = [
         ("x-mock-sha256", receipt.sha256.clone()),
         ("x-mock-bytes", receipt.bytes.to_string()),
-        ("x-request-id", format!("req_mock_{}", ask.id)),
+        (format.id_header, format!("req_mock_{}", ask.id)),
     ];
     for (name, value) in stamps {
         if script.header(name).is_none() {

@@ -5,18 +5,9 @@
 use std::time::Duration;
 
 use super::refusal::Refusal;
+use super::says::Says;
+use super::script::Step;
 use super::twist::Twist;
-
-/// What an answer says.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Says {
-    /// The last thing the user said.
-    Echo,
-    /// So many tokens of a fixed text.
-    Lorem(u64),
-    /// As echo, but usage is always one token in and one out.
-    Cent,
-}
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Model {
@@ -55,20 +46,41 @@ const ROWS: &[Row] = &[
     Row {
         name: "fault-cut-<chunks>",
         help: "breaks the connection after that many chunks; not streamed: after half of the bytes",
-        make: |chunks| twist(Twist::CutChunks(usize::try_from(chunks).ok()?)),
+        make: |chunks| end_after(chunks, Step::Cut),
+    },
+    Row {
+        name: "fault-reset-<chunks>",
+        help: "resets the connection (RST) after that many chunks; not streamed: after half of the bytes",
+        make: |chunks| end_after(chunks, Step::Reset),
+    },
+    Row {
+        name: "fault-half-close-<chunks>",
+        help: "ends its side of the connection (FIN) after that many chunks, and goes on reading; not streamed: after \
+            half of the bytes",
+        make: |chunks| end_after(chunks, Step::HalfClose),
+    },
+    Row {
+        name: "fault-drip-<ms>",
+        help: "one byte at a time, that long between them",
+        make: |time| twist(Twist::Drip(1, Duration::from_millis(time))),
     },
     Row { name: "fault-hang", help: "never answers", make: |_| twist(Twist::HangHead) },
     Row {
         name: "fault-hang-<chunks>",
         help: "sends that many chunks, then nothing; not streamed: half of the bytes, then nothing",
-        make: |chunks| twist(Twist::HangChunks(usize::try_from(chunks).ok()?)),
+        make: |chunks| end_after(chunks, Step::Hang),
     },
     Row { name: "fault-garbage", help: "200 with HTML", make: |_| twist(Twist::Garbage) },
+    Row {
+        name: "fault-noise",
+        help: "half of the answer, then bytes that mean nothing",
+        make: |_| twist(Twist::Noise),
+    },
     Row { name: "fault-empty", help: "200 with an empty body", make: |_| twist(Twist::Empty) },
     Row {
         name: "fault-error-in-stream",
         help: "two chunks, then an error event and the end; not streamed: 500",
-        make: |_| twist(Twist::ErrorInStream),
+        make: |_| twist(Twist::ErrorInStream(2, 500)),
     },
     Row {
         name: "fault-no-done",
@@ -114,6 +126,10 @@ fn says(says: Says) -> Option<Model> {
     Some(Model { says, twist: None })
 }
 
+fn end_after(chunks: u64, end: Step) -> Option<Model> {
+    twist(Twist::EndAfterChunks(usize::try_from(chunks).ok()?, end))
+}
+
 fn twist(twist: Twist) -> Option<Model> {
     Some(Model { says: Says::Echo, twist: Some(twist) })
 }
@@ -134,12 +150,16 @@ mod tests {
             ("cent", None),
             ("fault-429", Some(Twist::Status(429))),
             ("fault-slow-429", Some(Twist::Slow(Duration::from_millis(429)))),
-            ("fault-cut-429", Some(Twist::CutChunks(429))),
+            ("fault-cut-429", Some(Twist::EndAfterChunks(429, Step::Cut))),
+            ("fault-reset-429", Some(Twist::EndAfterChunks(429, Step::Reset))),
+            ("fault-half-close-429", Some(Twist::EndAfterChunks(429, Step::HalfClose))),
+            ("fault-drip-429", Some(Twist::Drip(1, Duration::from_millis(429)))),
             ("fault-hang", Some(Twist::HangHead)),
-            ("fault-hang-429", Some(Twist::HangChunks(429))),
+            ("fault-hang-429", Some(Twist::EndAfterChunks(429, Step::Hang))),
             ("fault-garbage", Some(Twist::Garbage)),
+            ("fault-noise", Some(Twist::Noise)),
             ("fault-empty", Some(Twist::Empty)),
-            ("fault-error-in-stream", Some(Twist::ErrorInStream)),
+            ("fault-error-in-stream", Some(Twist::ErrorInStream(2, 500))),
             ("fault-no-done", Some(Twist::NoDone)),
             ("fault-truncate", Some(Twist::Truncate)),
         ];

@@ -14,7 +14,7 @@ pub(super) fn bytes(count: &str) -> Result<Script, Refusal> {
     let Ok(count) = count.parse() else {
         return Err(Refusal::bad(format!("`/bytes/{count}` needs a number of bytes")));
     };
-    Ok(Script::with_steps(200, "application/octet-stream", vec![Step::Fill { count }]))
+    Ok(Script::new(200, "application/octet-stream", vec![Step::Fill { count }]))
 }
 
 pub(super) fn status(code: &str) -> Result<Script, Refusal> {

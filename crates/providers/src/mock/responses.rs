@@ -7,13 +7,9 @@ use super::call::Call;
 use super::heard;
 use super::refusal::Refusal;
 use super::said::{self, Said};
-use super::script::Script;
+use super::script::{Script, Step};
+use super::turn::{Choice, Turn};
 use super::words;
-
-enum Turn {
-    Text(Said),
-    Tool(String),
-}
 
 struct Answer<'a> {
     call: &'a Call<'a>,
@@ -30,45 +26,60 @@ pub(super) fn answer(call: &Call<'_>) -> Result<Script, Refusal> {
         _ => return Err(Refusal::of("input", "`input` must be a text or a list of items")),
     };
     let prompt_words = words + call.text("instructions").map_or(0, words::count);
-    let turn = match forced_tool(call)? {
-        Some(name) => Turn::Tool(name),
-        None => Turn::Text(said::say(call.says, heard, call.number("max_output_tokens", 0)?)),
-    };
+    let turn = Turn::take(call, heard, call.number("max_output_tokens", 0)?, choice(call))?;
     if let Turn::Text(said) = &turn {
-        said::bounded(call, std::iter::once(said), 1)?;
+        said::bounded(std::iter::once(said), 1, call.flag("stream"))?;
     }
     let answer = Answer { call, model, turn, prompt_words };
-    Ok(if call.flag("stream") { answer.streamed() } else { Script::json(200, &answer.finished()) })
+    Ok(if call.flag("stream") { answer.streamed() } else { answer.whole() })
 }
 
-fn forced_tool(call: &Call<'_>) -> Result<Option<String>, Refusal> {
-    let name = |tool: &Value| tool.get("name").and_then(Value::as_str).map(str::to_owned);
+fn choice<'a>(call: &'a Call<'_>) -> Choice<'a> {
+    fn name(tool: &Value) -> Option<&str> {
+        tool.get("name")?.as_str()
+    }
     match call.body.get("tool_choice") {
         Some(Value::String(word)) if word == "required" => {
             let first = call.body.get("tools").and_then(|tools| name(tools.get(0)?));
-            let missing = || Refusal::of("tool_choice", "`tool_choice` is `required` but `tools` names no function");
-            first.ok_or_else(missing).map(Some)
+            Choice::Any { field: "tool_choice", first }
         }
-        Some(choice) if choice.get("type").and_then(Value::as_str) == Some("function") => Ok(name(choice)),
-        _ => Ok(None),
+        Some(choice) if choice.get("type").and_then(Value::as_str) == Some("function") => {
+            name(choice).map_or(Choice::Free, Choice::Named)
+        }
+        _ => Choice::Free,
     }
 }
 
 /// Events in order, each numbered.
 #[derive(Default)]
-struct Events(Vec<Bytes>);
+struct Events(Vec<Step>);
 
 impl Events {
-    fn push(&mut self, kind: &str, mut fields: Value) {
+    fn push(&mut self, kind: &str, fields: Value) {
+        let event = self.next(kind, fields);
+        self.0.push(event.into());
+    }
+
+    /// An event that tells a piece of the answer.
+    fn say(&mut self, call: &Call<'_>, kind: &str, fields: Value, piece: &str) {
+        let event = self.next(kind, fields);
+        self.0.push(call.say(event, piece));
+    }
+
+    fn next(&self, kind: &str, mut fields: Value) -> Bytes {
         let mut data = json!({"type": kind, "sequence_number": self.0.len()});
         if let (Some(data), Some(fields)) = (data.as_object_mut(), fields.as_object_mut()) {
             data.append(fields);
         }
-        self.0.push(Bytes::from(format!("event: {kind}\ndata: {data}\n\n")));
+        Bytes::from(format!("event: {kind}\ndata: {data}\n\n"))
     }
 }
 
 impl Answer<'_> {
+    fn whole(&self) -> Script {
+        Script::json(200, &self.finished()).billed(self.call.bill(self.prompt_words, self.turn.words()))
+    }
+
     fn streamed(&self) -> Script {
         let mut events = Events::default();
         let begun = self.response("in_progress", Vec::new());
@@ -81,7 +92,7 @@ impl Answer<'_> {
         let finished = self.finished();
         let kind = if self.is_cut() { "response.incomplete" } else { "response.completed" };
         events.push(kind, json!({"response": finished}));
-        Script::events(events.0)
+        Script::events(events.0).billed(self.call.bill(self.prompt_words, 0))
     }
 
     fn tell(&self, said: &Said, events: &mut Events) {
@@ -97,7 +108,7 @@ impl Answer<'_> {
         events.push("response.output_item.added", json!({"output_index": 0, "item": opened}));
         events.push("response.content_part.added", with("part", text_part("")));
         for piece in said.pieces() {
-            events.push("response.output_text.delta", with("delta", json!(piece)));
+            events.say(self.call, "response.output_text.delta", with("delta", json!(piece)), piece);
         }
         events.push("response.output_text.done", with("text", json!(said.text)));
         events.push("response.content_part.done", with("part", text_part(&said.text)));
@@ -109,7 +120,7 @@ impl Answer<'_> {
         (opened["status"], opened["arguments"]) = (json!("in_progress"), json!(""));
         let at = |field: &str| json!({"item_id": self.item_id(), "output_index": 0, field: "{}"});
         events.push("response.output_item.added", json!({"output_index": 0, "item": opened}));
-        events.push("response.function_call_arguments.delta", at("delta"));
+        events.say(self.call, "response.function_call_arguments.delta", at("delta"), "{}");
         events.push("response.function_call_arguments.done", at("arguments"));
         events.push("response.output_item.done", json!({"output_index": 0, "item": self.item()}));
     }
@@ -134,11 +145,8 @@ impl Answer<'_> {
         if self.is_cut() {
             response["incomplete_details"] = json!({"reason": "max_output_tokens"});
         }
-        let words = match &self.turn {
-            Turn::Text(said) => said.words,
-            Turn::Tool(_) => 1,
-        };
-        response["usage"] = self.call.usage(self.prompt_words, words).map(|usage| usage.in_responses()).into();
+        response["usage"] =
+            self.call.usage(self.prompt_words, self.turn.words()).map(|usage| usage.in_responses()).into();
         response
     }
 

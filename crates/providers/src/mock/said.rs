@@ -1,8 +1,8 @@
 //! What the model says: the text of an answer, cut to the caller's limit.
 
 use super::call::Call;
-use super::model::Says;
 use super::refusal::Refusal;
+use super::says::Says;
 use super::words;
 
 /// Bounds of one answer over all choices, because the whole script is held at once.
@@ -50,9 +50,9 @@ fn lorem(count: u64) -> String {
 }
 
 /// Refuses answers that would not fit into memory with comfort.
-pub(super) fn bounded<'a>(call: &Call<'_>, said: impl Iterator<Item = &'a Said>, times: u64) -> Result<(), Refusal> {
+pub(super) fn bounded<'a>(said: impl Iterator<Item = &'a Said>, times: u64, is_streamed: bool) -> Result<(), Refusal> {
     let (words, bytes) = said.fold((0, 0), |(words, bytes), said| (words + said.words, bytes + said.text.len() as u64));
-    let events = if call.flag("stream") { words } else { 0 };
+    let events = if is_streamed { words } else { 0 };
     if events.saturating_mul(times) > EVENTS_LIMIT || bytes.saturating_mul(times) > BYTES_LIMIT {
         return Err(Refusal::bad("the answer would be larger than the mock makes"));
     }

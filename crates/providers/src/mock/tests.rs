@@ -9,6 +9,9 @@ use super::*;
 
 mod endpoints;
 mod faults;
+mod formats;
+mod shapes;
+mod tongues;
 
 /// A request with good defaults.
 struct Scene {
@@ -56,11 +59,7 @@ impl Scene {
 }
 
 fn sent(script: &Script) -> Vec<String> {
-    let sends = script.steps.iter().filter_map(|step| match step {
-        Step::Send(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
-        _ => None,
-    });
-    sends.collect()
+    script.steps.iter().filter_map(Step::bytes).map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect()
 }
 
 fn body(script: &Script) -> Value {

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use super::format::Format;
 use super::framing::Framing;
 use super::refusal::Refusal;
-use super::script::{Script, Step};
+use super::script::{Flow, Script, Step};
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Twist {
@@ -20,22 +21,24 @@ pub(super) enum Twist {
     Delay(Duration),
     /// Time between chunks; before the head of an answer that is not streamed.
     Slow(Duration),
-    /// The connection breaks after so many bytes of the body.
-    CutBytes(u64),
-    /// The connection breaks after so many chunks.
-    CutChunks(usize),
+    /// So many bytes of the body at a time, and the time between them.
+    Drip(u64, Duration),
+    /// So many bytes of the body come, then it ends in this way.
+    EndAfterBytes(u64, Step),
+    /// So many chunks come, then it ends in this way.
+    EndAfterChunks(usize, Step),
     /// The head never comes.
     HangHead,
     /// Half of the body comes, then nothing.
     HangBody,
-    /// So many chunks come, then nothing.
-    HangChunks(usize),
     /// HTML where JSON or events are due.
     Garbage,
+    /// Bytes that mean nothing in place of the second half.
+    Noise,
     /// A good head without a body.
     Empty,
-    /// Two chunks, then an error as an event.
-    ErrorInStream,
+    /// So many chunks, then an error with this status as an event.
+    ErrorInStream(usize, u16),
     /// Everything but the last event.
     NoDone,
     /// A clean end in the middle.
@@ -46,27 +49,32 @@ pub(super) enum Twist {
 }
 
 impl Twist {
-    pub(super) fn apply(self, script: &mut Script) {
+    /// Errors take the shape of the format.
+    pub(super) fn apply(self, script: &mut Script, format: &Format) {
         match self {
-            Twist::Status(status) => *script = Refusal::with_status(status).script(),
+            Twist::Status(status) => *script = (format.refuse)(&Refusal::with_status(status)),
             Twist::Delay(time) => script.head_after = script.head_after.map(|before| before + time),
             Twist::Slow(time) if script.is_stream() => space_out(&mut script.steps, time),
-            Twist::Slow(time) => Twist::Delay(time).apply(script),
-            Twist::CutBytes(count) => end_after(script, count, Step::Cut),
-            Twist::CutChunks(count) => end_after_chunks(script, count, Some(Step::Cut)),
+            Twist::Slow(time) => Twist::Delay(time).apply(script, format),
+            Twist::Drip(size, time) => drip(&mut script.steps, size, time),
+            Twist::EndAfterBytes(count, end) => end_after(script, count, end),
+            Twist::EndAfterChunks(count, end) => end_after_chunks(script, count, Some(end)),
             Twist::HangHead => script.head_after = None,
             Twist::HangBody => end_after(script, half(script), Step::Hang),
-            Twist::HangChunks(count) => end_after_chunks(script, count, Some(Step::Hang)),
             Twist::Garbage => *script = Script::whole(200, "text/html", HTML),
-            Twist::Empty => script.steps.clear(),
-            Twist::ErrorInStream => error_in_stream(script),
+            Twist::Noise => make_noise(script),
+            Twist::Empty => {
+                script.steps.clear();
+                script.bill = None;
+            }
+            Twist::ErrorInStream(count, status) => error_in_stream(script, format, count, status),
             Twist::NoDone if script.is_stream() => drop(script.steps.pop()),
             Twist::NoDone => {}
             // Always in front of the finish: an event can be read, but the answer cannot be taken for a whole one.
             Twist::Truncate => end_after_chunks(script, script.steps.len().saturating_sub(1) / 2, None),
             Twist::RetryAfter(seconds) => script.set("retry-after", seconds.to_string()),
             Twist::Headers(headers) => replace_headers(script, headers),
-            Twist::Framing(framing) if script.is_stream() => framing.apply(&mut script.steps),
+            Twist::Framing(framing) if framing.fits(script.flow) => framing.apply(&mut script.steps),
             Twist::Framing(_) => {}
         }
     }
@@ -77,6 +85,56 @@ const HTML: &str = "<!doctype html><html><body><h1>502 Bad Gateway</h1></body></
 fn space_out(steps: &mut Vec<Step>, time: Duration) {
     let spaced = steps.drain(..).flat_map(|step| [Step::Wait(time), step]).skip(1).collect();
     *steps = spaced;
+}
+
+/// More pieces than this are not made of one step: a large body drips in larger drops.
+const DROPS: u64 = 100_000;
+
+fn drip(steps: &mut Vec<Step>, size: u64, time: Duration) {
+    let dripped = steps.drain(..).flat_map(|step| drops(step, size)).flat_map(|drop| match drop {
+        Step::Send(_) | Step::Say { .. } | Step::Fill { .. } => vec![Step::Wait(time), drop],
+        other => vec![other],
+    });
+    *steps = dripped.skip_while(|step| *step == Step::Wait(time)).collect();
+}
+
+/// The pieces of a step; the last one tells its tokens.
+fn drops(step: Step, size: u64) -> Vec<Step> {
+    let mut drops = Vec::new();
+    match step {
+        Step::Send(bytes) => drops.extend(pieces(bytes, size).into_iter().map(Step::Send)),
+        Step::Say { event, tokens } => {
+            let mut pieces = pieces(event, size);
+            let last = pieces.pop().unwrap_or_default();
+            drops.extend(pieces.into_iter().map(Step::Send));
+            drops.push(Step::Say { event: last, tokens });
+        }
+        Step::Fill { mut count } => {
+            let size = size.max(count / DROPS);
+            while count > 0 {
+                drops.push(Step::Fill { count: count.min(size) });
+                count -= count.min(size);
+            }
+        }
+        other => drops.push(other),
+    }
+    drops
+}
+
+fn pieces(mut bytes: Bytes, size: u64) -> Vec<Bytes> {
+    let size = usize::try_from(size.max(bytes.len() as u64 / DROPS)).unwrap_or(usize::MAX);
+    let mut pieces = Vec::new();
+    while !bytes.is_empty() {
+        pieces.push(bytes.split_to(size.min(bytes.len())));
+    }
+    pieces
+}
+
+/// No text, no JSON and no message of any protocol begins like this.
+static NOISE: [u8; 64] = [0xff; 64];
+
+fn make_noise(script: &mut Script) {
+    end_after_chunks(script, script.steps.len() / 2, Some(Step::Send(Bytes::from_static(&NOISE))));
 }
 
 fn half(script: &Script) -> u64 {
@@ -110,26 +168,35 @@ fn keep_bytes(steps: &mut Vec<Step>, count: u64) {
                 bytes.truncate(usize::try_from(left).unwrap_or(usize::MAX));
                 left -= bytes.len() as u64;
             }
+            Step::Say { event, tokens } => {
+                // An event that breaks off in the middle tells nothing.
+                *tokens = if event.len() as u64 > left { 0 } else { *tokens };
+                event.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                left -= event.len() as u64;
+            }
             Step::Fill { count } => {
                 *count = (*count).min(left);
                 left -= *count;
             }
-            Step::Wait(_) | Step::Hang | Step::Cut => {}
+            Step::Wait(_) | Step::Hang | Step::Cut | Step::Reset | Step::HalfClose => {}
         }
         true
     });
 }
 
-fn error_in_stream(script: &mut Script) {
-    let refusal = Refusal::with_status(500);
+fn error_in_stream(script: &mut Script, format: &Format, count: usize, status: u16) {
+    let refusal = Refusal::with_status(status);
     if !script.is_stream() {
-        *script = refusal.script();
+        *script = (format.refuse)(&refusal);
         return;
     }
-    let named = matches!(script.steps.first(), Some(Step::Send(event)) if event.starts_with(b"event: "));
-    let name = if named { "event: error\n" } else { "" };
-    script.steps.truncate(2);
-    script.steps.push(Step::Send(Bytes::from(format!("{name}data: {}\n\n", refusal.body()))));
+    let event = (format.interrupt)(&refusal, script);
+    script.steps.truncate(count);
+    script.steps.push(match script.flow {
+        Flow::Array if script.steps.is_empty() => Bytes::from([b"[", &event[..], b"]"].concat()).into(),
+        Flow::Array => Bytes::from([b",\r\n", &event[..], b"]"].concat()).into(),
+        Flow::Whole | Flow::Sse | Flow::Binary => event.into(),
+    });
 }
 
 fn replace_headers(script: &mut Script, headers: Vec<(String, String)>) {

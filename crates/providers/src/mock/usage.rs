@@ -47,6 +47,34 @@ impl Usage {
         })
     }
 
+    pub(super) fn in_messages(self) -> Value {
+        json!({
+            "input_tokens": self.prompt,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": 0,
+            "output_tokens": self.completion,
+            "service_tier": "standard",
+        })
+    }
+
+    pub(super) fn in_gemini(self) -> Value {
+        json!({
+            "promptTokenCount": self.prompt,
+            "candidatesTokenCount": self.completion,
+            "totalTokenCount": self.total(),
+            "promptTokensDetails": [{"modality": "TEXT", "tokenCount": self.prompt}],
+        })
+    }
+
+    pub(super) fn in_converse(self) -> Value {
+        json!({"inputTokens": self.prompt, "outputTokens": self.completion, "totalTokens": self.total()})
+    }
+
+    pub(super) fn in_cohere(self) -> Value {
+        let tokens = json!({"input_tokens": self.prompt, "output_tokens": self.completion});
+        json!({"billed_units": tokens, "tokens": tokens})
+    }
+
     fn total(self) -> u64 {
         self.prompt.saturating_add(self.completion)
     }

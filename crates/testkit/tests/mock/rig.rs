@@ -65,6 +65,10 @@ impl Mock {
         self.send(self.request("GET", path).body(whole("")).expect("a request")).await
     }
 
+    pub(crate) fn host(&self) -> String {
+        self.address.to_string()
+    }
+
     pub(crate) fn request(&self, method: &str, path: &str) -> http::request::Builder {
         Request::builder().method(method).uri(format!("http://{}{path}", self.address))
     }

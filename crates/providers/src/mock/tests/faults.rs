@@ -134,6 +134,9 @@ fn a_header_twists_any_answer() {
     assert_eq!(get("/anything").with("x-mock-hang", "head").play().head_after, None);
     assert_eq!(ending(&get("/anything").with("x-mock-hang", "body").play()), (1, Some(&Step::Hang)));
     assert_eq!(get("/anything").with("x-mock-retry-after", "9").play().header("retry-after"), Some("9"));
+    let drip = get("/bytes/5").with("x-mock-drip", "2-10").play();
+    let fill = |count| Step::Fill { count };
+    assert_eq!(drip.steps, [fill(2), Step::Wait(ms(10)), fill(2), Step::Wait(ms(10)), fill(1)]);
     let cut = get("/bytes/1000").with("x-mock-cut", "10").play();
     assert_eq!(cut.steps, [Step::Fill { count: 10 }, Step::Cut]);
 }
@@ -168,11 +171,8 @@ fn framings_carry_the_same_events() {
 }
 
 fn sent_bytes(script: &Script) -> String {
-    let sends = script.steps.iter().filter_map(|step| match step {
-        Step::Send(bytes) => Some(bytes.to_vec()),
-        _ => None,
-    });
-    String::from_utf8(sends.flatten().collect()).expect("the whole is UTF-8")
+    let sends = script.steps.iter().filter_map(Step::bytes).flatten().copied();
+    String::from_utf8(sends.collect()).expect("the whole is UTF-8")
 }
 
 #[test]
