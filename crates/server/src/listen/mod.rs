@@ -127,7 +127,7 @@ impl Listener {
                 Some(acceptor) => {
                     // A client that does not finish the handshake is not told why.
                     if let Ok(Ok(socket)) = timeout(self.header_timeout, acceptor.accept(socket)).await {
-                        self.connection(socket, peer, &house, drained).await;
+                        Box::pin(self.connection(socket, peer, &house, drained)).await;
                     }
                 }
             }
@@ -154,11 +154,12 @@ impl Listener {
         let wire = Wire::new(socket, house.clone(), exchanges.clone(), self.header_timeout, self.keepalive_timeout);
         let service = service_fn(|request| {
             let (house, exchange) = (house.clone(), exchanges.clone());
-            async move {
+            // Boxed: the connection keeps room for it as long as it lives, and most of that time is spent in the body.
+            Box::pin(async move {
                 let response = house.answer(peer, request).await;
                 exchange.answered();
                 Ok::<_, Infallible>(response.map(|body| Sent { body, _exchange: exchange }))
-            }
+            })
         });
         let mut builder = auto::Builder::new(TokioExecutor::new());
         // Time limits are kept by the wire, which can tell an idle connection from a request that does not get complete.
