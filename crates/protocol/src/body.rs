@@ -116,7 +116,7 @@ pub fn is_one_object(text: &[u8]) -> bool {
 }
 
 /// Where a string ends whose opening quote stands before `text`.
-fn end_of_string(text: &[u8]) -> Option<usize> {
+pub(crate) fn end_of_string(text: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
         at += memchr2(b'"', b'\\', &text[at..])? + 1;

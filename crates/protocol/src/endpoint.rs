@@ -179,7 +179,8 @@ pub const ALL: &[Endpoint] = &[
     relayed("proxy", Family::Threads, "*", "/threads/*"),
     relayed("proxy", Family::VectorStores, "*", "/vector_stores/*"),
     models("/models"),
-    models("/models/{}"),
+    // Names of models may have slashes of their own.
+    models("/models/*"),
     row(
         "realtime",
         Family::Realtime,
@@ -210,6 +211,8 @@ pub fn find(method: &str, tail: &str) -> &'static Endpoint {
         Some(trimmed) if !trimmed.is_empty() => trimmed,
         _ => tail,
     };
+    // HEAD asks for what GET would answer.
+    let method = if method == "HEAD" { "GET" } else { method };
     let served =
         |endpoint: &&Endpoint| (endpoint.method == "*" || endpoint.method == method) && fits(endpoint.path, tail);
     ALL.iter().find(served).unwrap_or(&ALL[ALL.len() - 1])

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
+use crate::body::end_of_string;
 use crate::sse::{Block, Framer};
 use crate::tally::Tally;
 
@@ -41,7 +42,7 @@ impl Hider {
             self.back.clear();
         }
         self.back.extend_from_slice(&partial);
-        if self.back.len() > HELD_BACK {
+        if self.begun || self.back.len() > HELD_BACK || brings_a_choice(&self.back) {
             out.extend_from_slice(&self.back.split());
             self.begun = true;
         }
@@ -63,10 +64,56 @@ impl Hider {
     }
 }
 
+/// Whether the beginning of an event tells that it brings more than usage: a choice at its top level. Then the rest of
+/// it need not be waited for.
+fn brings_a_choice(event: &[u8]) -> bool {
+    const CHOICE: &[u8] = b"\"choices\":[{";
+    let Some(data) = event.strip_prefix(b"data:") else { return false };
+    if data.contains(&b'\n') {
+        return false;
+    }
+    let (mut depth, mut at) = (0, 0);
+    while let Some(found) = memchr::memchr3(b'"', b'{', b'}', &data[at..]) {
+        at += found;
+        match data[at] {
+            b'{' => depth += 1,
+            b'}' => depth -= 1,
+            _ if depth == 1 && data[at..].starts_with(CHOICE) => return true,
+            _ => match end_of_string(&data[at + 1..]) {
+                Some(length) => at += length,
+                None => return false,
+            },
+        }
+        at += 1;
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tally::Format;
+
+    #[test]
+    fn an_event_that_brings_a_choice_is_not_waited_for() {
+        let (mut framer, mut tally, mut hider) = (Framer::new(), Tally::new(Format::Chat), Hider::default());
+        let mut pass = |piece: &'static str| hider.pass(&mut framer, &mut tally, Bytes::from_static(piece.as_bytes()));
+        assert_eq!(pass(r#"data: {"id":"{","choices":"#), None, "it may be usage only");
+        assert_eq!(
+            pass(r#"[{"delta":{"content":"he"#).unwrap(),
+            r#"data: {"id":"{","choices":[{"delta":{"content":"he"#
+        );
+        assert_eq!(pass("l").unwrap(), "l");
+        assert_eq!(pass("lo\"}}]}\n\n").unwrap(), "lo\"}}]}\n\n");
+        for waits in [
+            r#"data: {"x":{"choices":[{"#,
+            r#"data: {"x":"\"choices\":[{"#,
+            "data: {\"choices\":[",
+            "event: x\ndata: {\"choices\":[{",
+        ] {
+            assert!(!brings_a_choice(waits.as_bytes()), "{waits}");
+        }
+    }
 
     #[test]
     fn an_event_that_was_sent_in_part_is_sent_to_its_end() {

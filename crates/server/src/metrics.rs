@@ -216,7 +216,8 @@ impl Recorder for Metrics {
 
 /// One line of the log for each call. It names keys by their id and tells nothing of what was said.
 fn write(line: &Line) {
-    let trace_id = line.trace_id.to_str().unwrap_or_default();
+    let trace_id = String::from_utf8_lossy(line.trace_id.as_bytes());
+    let trace_id = &*trace_id;
     let tokens = line.usage.map(|usage| (usage.input, usage.output));
     macro_rules! call {
         ($level:ident) => {

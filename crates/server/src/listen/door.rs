@@ -102,6 +102,8 @@ impl House {
         let refusal = if bytes > self.header_bytes {
             let limit = self.header_bytes;
             Refusal::new(Code::HeadersTooLarge, format!("path and headers of the request have more than {limit} bytes"))
+        } else if hosts == 0 && request.version() == Version::HTTP_11 {
+            Refusal::new(Code::InvalidRequest, "the request has no `host` header")
         } else if hosts > 1 {
             Refusal::new(Code::InvalidRequest, "the request has more than one `host` header")
         } else if !METHODS.contains(request.method()) {
