@@ -1,38 +1,29 @@
 //! `gatehouse faultproxy` between a gateway and its provider: what a bad network looks like to the caller.
 
-use crate::support::client::{Answer, Call};
-use crate::support::process::{Process, command, run};
+use crate::support::client::Answer;
+use crate::support::line::Line;
+use crate::support::process::run;
 use crate::support::scene::Scene;
 use crate::support::{PATIENCE, eventually};
 
-struct Line {
+struct Between {
     scene: Scene,
-    /// Ends with it.
-    _process: Process,
-    address: String,
-    control: String,
+    line: Line,
 }
 
-impl Line {
-    async fn new() -> Line {
+impl Between {
+    async fn new() -> Between {
         let scene = Scene::with(&[]).await;
-        let free = "127.0.0.1:0";
-        let arguments = ["faultproxy", "--listen", free, "--control", free, "--to", &scene.mock.address];
-        let mut process = Process::spawn(command(&arguments, &[]));
-        let told = process.told("ready: ").await;
-        let (address, rest) = told.split_once(" leads to ").expect("where it listens");
-        let control =
-            rest.split_once("http://").and_then(|(_, rest)| rest.split_once("/faults")).expect("its control").0;
-        let (address, control) = (address.to_owned(), control.to_owned());
-        Line { scene, _process: process, address, control }
+        let line = Line::to(&scene.mock.address).await;
+        Between { scene, line }
     }
 
     async fn faults(&self, method: &str, query: &str) -> Answer {
-        Call::to(&self.control, method, &format!("/faults{query}")).send().await
+        self.line.faults(method, query).await
     }
 
     fn host(&self) -> String {
-        format!("http://{}/v1", self.address)
+        format!("http://{}/v1", self.line.address)
     }
 
     async fn chat(&self, said: &str) -> Answer {
@@ -42,7 +33,7 @@ impl Line {
 
 #[tokio::test]
 async fn a_line_that_breaks_is_an_upstream_failure_and_heals() {
-    let line = Line::new().await;
+    let line = Between::new().await;
     assert_eq!(line.chat("before").await.well().said(), "before");
 
     line.faults("PUT", "?mode=refuse&cut_after=0").await.well();
@@ -62,7 +53,7 @@ async fn a_line_that_breaks_is_an_upstream_failure_and_heals() {
 
 #[tokio::test]
 async fn an_answer_that_is_cut_is_never_taken_for_a_whole_one() {
-    let line = Line::new().await;
+    let line = Between::new().await;
     line.faults("PUT", "?cut_after=150&cut=fin").await.well();
     let answer = line.chat("a text that is longer than what comes through").await;
     assert_eq!(answer.status, 502, "{answer:?}");

@@ -13,6 +13,22 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).expect("the file is there").permissions().mode() & 0o777
 }
 
+/// Servers of this folder, by their command lines.
+fn processes_on(data: &Path) -> Vec<u32> {
+    let own = binary();
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").expect("there is /proc").flatten() {
+        let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let mut words = line.split(|byte| *byte == 0);
+        let is_ours = words.next() == Some(own.as_os_str().as_encoded_bytes());
+        if is_ours && words.any(|word| word == data.as_os_str().as_encoded_bytes()) {
+            found.push(id);
+        }
+    }
+    found
+}
+
 /// The `curl` command on the screen.
 fn printed_command(screen: &str) -> String {
     let lines = screen.lines().skip_while(|line| !line.trim_start().starts_with("curl "));
@@ -64,7 +80,10 @@ async fn on_a_terminal_the_first_start_shows_the_keys_and_the_second_does_not() 
             let key = std::fs::read_to_string(data.join("first-keys").join(name)).unwrap();
             assert_eq!(screen.contains(key.trim()), first, "{name}: {screen}");
         }
-        // The terminal goes, and the server with it.
+        // A hang-up may be ignored, by `nohup` for instance; the server is told itself.
+        for server in processes_on(&data) {
+            assert!(Command::new("sh").args(["-c", &format!("kill -TERM {server}")]).status().unwrap().success());
+        }
         drop(terminal);
         eventually("the folder is free again", PATIENCE, async || {
             std::fs::File::open(data.join("serve.lock")).unwrap().try_lock().ok()

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::support::eventually;
+use crate::support::line::Line;
 use crate::support::process::{Ran, database_of, given, run};
 use crate::support::server::Server;
+use crate::support::{PATIENCE, eventually};
 
 /// The promise is two seconds; a loaded machine gets five.
 const NOTICED: Duration = Duration::from_secs(5);
@@ -161,4 +162,38 @@ async fn a_database_that_cannot_be_reached_is_told_without_its_password() {
         assert!(ran.stderr.contains("DATABASE_URL"), "{ran:?}");
         assert!(!ran.stderr.contains("canary"), "{ran:?}");
     }
+}
+
+#[tokio::test]
+async fn without_the_database_known_keys_go_on_for_a_time_and_all_heals_by_itself() {
+    let house = House::new();
+    let (before, rest) = house.address.split_once('@').unwrap();
+    let (server, rest) = rest.split_once('/').unwrap();
+    let line = Line::to(server).await;
+    let through = format!("{before}@{}/{rest}", line.address);
+    let folder = house.own.path().join("one");
+    let settings = [("DATABASE_URL", through.as_str()), MASTER, ("STALE_KEYS_SECONDS", "12")];
+    let node = Server::on(&folder, &settings).await;
+    let key = node.workspace_key();
+    let ready = async || node.bare("GET", "/ready").send().await;
+    assert_eq!(status(&node, &key).await, 200);
+
+    line.faults("PUT", "?mode=refuse&cut_after=0").await.well();
+    eventually("the node says that the store is away", PATIENCE, async || {
+        assert_eq!(status(&node, &key).await, 200, "a known key goes on");
+        (ready().await.json()["settings_store"] == "away; known keys go on").then_some(())
+    })
+    .await;
+    assert_eq!(status(&node, "a-key-that-nobody-knows").await, 401);
+    let metrics = node.bare("GET", "/metrics").send().await.well().text();
+    assert!(metrics.contains("gatehouse_settings_store_away 1"), "{metrics}");
+    eventually("the bound is kept", PATIENCE, async || (status(&node, &key).await == 503).then_some(())).await;
+    assert_eq!(ready().await.status, 503);
+
+    line.faults("DELETE", "").await.well();
+    eventually("it heals", PATIENCE, async || (status(&node, &key).await == 200).then_some(())).await;
+    let fresh = node.run(&["keys", "create"]).await.well().stdout.trim().to_owned();
+    eventually("and hears of changes again", NOTICED, async || (status(&node, &fresh).await == 200).then_some(()))
+        .await;
+    assert_eq!(ready().await.well().json()["settings_store"], "ok");
 }

@@ -1,6 +1,7 @@
 //! What the tests share: processes of the built binary, a client, raw sockets, and patience.
 
 pub(crate) mod client;
+pub(crate) mod line;
 pub(crate) mod mock;
 pub(crate) mod process;
 pub(crate) mod raw;
