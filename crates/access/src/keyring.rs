@@ -25,6 +25,21 @@ pub enum Found {
     Unknown,
 }
 
+/// Why a presented key gives no caller.
+#[derive(Debug, thiserror::Error)]
+pub enum NoCaller {
+    #[error("the key is not known")]
+    Unknown,
+    #[error("the key has expired")]
+    Expired,
+    /// It may be valid, but the store cannot be asked.
+    #[error("the key cannot be checked now: {0}")]
+    Away(#[from] StoreError),
+    /// What is known is too old to be believed.
+    #[error("the settings store has been away for too long")]
+    Stale,
+}
+
 pub struct Keyring {
     settings: Arc<dyn Settings>,
     hasher: KeyHasher,
@@ -94,6 +109,19 @@ impl Keyring {
         now_ms - self.confirmed_at.load(Ordering::Relaxed) <= self.bounds.stale_ms
     }
 
+    /// Whoever presents a key, now.
+    pub async fn caller(&self, text: &str, now_ms: i64) -> Result<Arc<Caller>, NoCaller> {
+        if !self.is_current(now_ms) {
+            return Err(NoCaller::Stale);
+        }
+        let caller = match self.look(text) {
+            Found::Caller(caller) => caller,
+            Found::Cold(hash) => self.fetch(&hash).await?.ok_or(NoCaller::Unknown)?,
+            Found::Unknown => return Err(NoCaller::Unknown),
+        };
+        if caller.key.expired(now_ms) { Err(NoCaller::Expired) } else { Ok(caller) }
+    }
+
     /// Looks a presented key up. A damaged key of our own making is not even hashed.
     pub fn look(&self, text: &str) -> Found {
         if key::shape(text) == Shape::Damaged {
@@ -109,7 +137,7 @@ impl Keyring {
     }
 
     /// Brings a cold caller in from the store.
-    pub async fn fetch(&self, hash: &KeyHash) -> Result<Option<Arc<Caller>>, StoreError> {
+    async fn fetch(&self, hash: &KeyHash) -> Result<Option<Arc<Caller>>, StoreError> {
         let record = self.settings.find(kinds::API_KEY, &KeyHasher::handle(hash)).await?;
         Ok(record.and_then(|record| self.learn(&record)))
     }
@@ -298,6 +326,8 @@ mod tests {
         assert!(ring.is_current(1000) && !ring.is_current(1001));
         ring.refresh(500).await.unwrap();
         assert!(ring.is_current(1500) && !ring.is_current(1501));
+        assert!(matches!(ring.caller("whatever-it-is", 1501).await, Err(NoCaller::Stale)));
+        assert!(matches!(ring.caller("whatever-it-is", 1500).await, Err(NoCaller::Unknown)));
         settings.close().await;
         assert!(ring.refresh(1400).await.is_err());
         assert!(!ring.is_current(1501), "a failed look confirms nothing");

@@ -7,6 +7,6 @@ mod master;
 mod mint;
 
 pub use caller::Caller;
-pub use keyring::{Bounds, Found, Keyring};
+pub use keyring::{Bounds, Found, Keyring, NoCaller};
 pub use master::{BadMaster, KeyHash, KeyHasher, Master, Vault, VaultError};
 pub use mint::{NewKey, fresh_key};

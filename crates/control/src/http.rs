@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use access::{Caller, Found, Keyring};
+use access::{Caller, Keyring, NoCaller};
 use bytes::Bytes;
 use domain::ids::World;
 use http::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE};
@@ -50,26 +50,19 @@ impl Control {
             let text = std::str::from_utf8(headers.get(AUTHORIZATION)?.as_bytes()).ok()?;
             text.strip_prefix("Bearer ").or(text.strip_prefix("bearer "))
         };
-        let key = asked
-            .value(Ask::ApiKey)
-            .and_then(|value| std::str::from_utf8(value.as_bytes()).ok())
-            .or_else(bearer)
-            .ok_or_else(unknown)?;
-        let caller = match self.keyring.look(key.trim()) {
-            Found::Caller(caller) => caller,
-            Found::Unknown => return Err(unknown()),
-            Found::Cold(hash) => match self.keyring.fetch(&hash).await {
-                Ok(caller) => caller.ok_or_else(unknown)?,
-                Err(error) => {
-                    tracing::warn!(%error, "a key could not be fetched from the store");
-                    return Err(Refusal::new(Code::Unavailable, "the key cannot be checked now; try again"));
-                }
-            },
-        };
-        match caller.key.expired(self.world.now_ms()) {
-            true => Err(Refusal::new(Code::KeyExpired, "Unauthorised Request: the key has expired")),
-            false => Ok(caller),
-        }
+        let key = asked.value(Ask::ApiKey).and_then(|value| std::str::from_utf8(value.as_bytes()).ok()).or_else(bearer);
+        let caller = self.keyring.caller(key.ok_or_else(unknown)?.trim(), self.world.now_ms()).await;
+        caller.map_err(|no_caller| match no_caller {
+            NoCaller::Unknown => unknown(),
+            NoCaller::Expired => Refusal::new(Code::KeyExpired, "Unauthorised Request: the key has expired"),
+            NoCaller::Stale => {
+                Refusal::new(Code::Unavailable, format!("keys cannot be checked: {no_caller}; try again"))
+            }
+            NoCaller::Away(error) => {
+                tracing::warn!(%error, "a key could not be fetched from the store");
+                Refusal::new(Code::Unavailable, "the key cannot be checked now; try again")
+            }
+        })
     }
 }
 

@@ -42,6 +42,13 @@ fn hyphenated(bytes: &[u8; 16]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// A fresh id for a request: they sort by time.
+pub fn request(world: &dyn World) -> String {
+    let mut random = [0; 10];
+    world.random(&mut random);
+    uuid_v7(world.now_ms(), random)
+}
+
 /// A fresh version 4 id.
 pub fn fresh(world: &dyn World) -> String {
     let mut random = [0; 16];

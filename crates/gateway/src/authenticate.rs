@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use access::{Caller, Found};
+use access::{Caller, Found, NoCaller};
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use protocol::endpoint::Family;
@@ -31,34 +31,23 @@ pub(crate) async fn authenticate(gateway: &Gateway, incoming: &mut Incoming) -> 
     if incoming.headers.get(AUTHORIZATION).is_some_and(|value| value.as_bytes() == PLACEHOLDER) {
         incoming.headers.remove(AUTHORIZATION);
     }
-    let now = gateway.world.now_ms();
-    if !gateway.keyring.is_current(now) {
-        let message = "keys cannot be checked: the settings store has been away for too long; try again";
-        return Err(Refusal::new(Code::Unavailable, message).into());
-    }
-    let presented = presented(gateway, incoming);
-    let caller = match presented.as_deref().map(|key| gateway.keyring.look(key)) {
-        Some(Found::Caller(caller)) => caller,
-        Some(Found::Cold(hash)) => match gateway.keyring.fetch(&hash).await {
-            Ok(Some(caller)) => caller,
-            Ok(None) => return Err(unknown().into()),
-            Err(error) => {
-                tracing::warn!(%error, "a key could not be fetched from the store");
-                let message = "the key cannot be checked now; try again";
-                return Err(Refusal::new(Code::Unavailable, message).into());
-            }
-        },
-        Some(Found::Unknown) | None => return Err(unknown().into()),
-    };
-    if caller.key.expired(now) {
-        return Err(Refusal::new(Code::KeyExpired, "Gateway API Key Expired").into());
-    }
+    let presented = presented(gateway, incoming).ok_or_else(|| refusal(&NoCaller::Unknown))?;
+    let caller = gateway.keyring.caller(&presented, gateway.world.now_ms()).await;
+    let caller = caller.map_err(|no_caller| refusal(&no_caller))?;
     take_out_keys(gateway, &mut incoming.headers);
     Ok(caller)
 }
 
-fn unknown() -> Refusal {
-    Refusal::new(Code::InvalidKey, "Invalid API Key")
+fn refusal(no_caller: &NoCaller) -> Refusal {
+    match no_caller {
+        NoCaller::Unknown => Refusal::new(Code::InvalidKey, "Invalid API Key"),
+        NoCaller::Expired => Refusal::new(Code::KeyExpired, "Gateway API Key Expired"),
+        NoCaller::Stale => Refusal::new(Code::Unavailable, format!("keys cannot be checked: {no_caller}; try again")),
+        NoCaller::Away(error) => {
+            tracing::warn!(%error, "a key could not be fetched from the store");
+            Refusal::new(Code::Unavailable, "the key cannot be checked now; try again")
+        }
+    }
 }
 
 /// The text presented as a key for us.

@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use access::Caller;
+use domain::ids;
 use http::{HeaderMap, HeaderName, HeaderValue};
-use protocol::headers::{Ask, Tell};
+use protocol::headers::{Tell, given_trace};
 use protocol::tally::Tally;
 use tokio::time::Instant;
 
@@ -23,13 +24,11 @@ pub struct Trace {
 impl Trace {
     pub fn start(gateway: &Arc<Gateway>, incoming: &Incoming) -> Trace {
         gateway.recorder.begun();
-        let mut random = [0; 26];
-        gateway.world.random(&mut random);
-        let (id, trace) = random.split_at(10);
-        let request_id = domain::ids::uuid_v7(gateway.world.now_ms(), id.try_into().unwrap_or_default());
+        let given = given_trace(&incoming.asked, &incoming.headers);
+        let fresh = || HeaderValue::from_str(&ids::fresh(&*gateway.world)).unwrap_or(HeaderValue::from_static("none"));
         let line = Line {
-            request_id,
-            trace_id: trace_id(incoming, trace.try_into().unwrap_or_default()),
+            request_id: ids::request(&*gateway.world),
+            trace_id: given.unwrap_or_else(fresh),
             organisation: None,
             workspace: None,
             key_id: None,
@@ -108,20 +107,5 @@ impl Trace {
 impl Drop for Trace {
     fn drop(&mut self) {
         self.close(Outcome::HungUp, None);
-    }
-}
-
-/// The caller's trace id, the one in `traceparent`, or a new one.
-fn trace_id(incoming: &Incoming, random: [u8; 16]) -> HeaderValue {
-    const LONGEST: usize = 512;
-    let own = incoming.asked.value(Ask::TraceId).cloned();
-    if let Some(own) = own.filter(|value| !value.is_empty() && value.len() <= LONGEST) {
-        return own;
-    }
-    let parent = incoming.headers.get("traceparent").and_then(|value| value.to_str().ok());
-    let parent = parent.and_then(|text| text.split('-').nth(1)).filter(|id| id.len() == 32);
-    match parent.and_then(|id| HeaderValue::from_str(id).ok()) {
-        Some(id) => id,
-        None => HeaderValue::from_str(&domain::ids::uuid_v4(random)).unwrap_or(HeaderValue::from_static("none")),
     }
 }

@@ -19,7 +19,6 @@ pub use body::{Answer, Body};
 pub use client::{Outbound, Settings};
 pub use connect::{Lookup, ProxySettings, Resolve, SystemDns};
 pub use failure::SendError;
-pub use fake::play;
 pub use guard::{BadPattern, Checked, Policy, Reason, Refusal};
 
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;

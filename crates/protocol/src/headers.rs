@@ -160,6 +160,17 @@ impl Asked {
     }
 }
 
+/// The trace a request says it belongs to: in a header of ours, or in `traceparent`.
+pub fn given_trace(asked: &Asked, headers: &HeaderMap) -> Option<HeaderValue> {
+    const LONGEST: usize = 512;
+    if let Some(own) = asked.value(Ask::TraceId).filter(|value| !value.is_empty() && value.len() <= LONGEST) {
+        return Some(own.clone());
+    }
+    let parent = headers.get("traceparent").and_then(|value| value.to_str().ok());
+    let id = parent.and_then(|text| text.split('-').nth(1)).filter(|id| id.len() == 32)?;
+    HeaderValue::from_str(id).ok()
+}
+
 /// Headers that belong to one connection and are never passed on, in either direction.
 pub fn is_hop_by_hop(name: &HeaderName) -> bool {
     matches!(

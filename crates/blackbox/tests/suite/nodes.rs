@@ -189,6 +189,8 @@ async fn without_the_database_known_keys_go_on_for_a_time_and_all_heals_by_itsel
     assert!(metrics.contains("gatehouse_settings_store_away 1"), "{metrics}");
     eventually("the bound is kept", PATIENCE, async || (status(&node, &key).await == 503).then_some(())).await;
     assert_eq!(ready().await.status, 503);
+    let admin = node.bare("GET", "/v1/configs").header("x-gateway-api-key", &node.admin_key()).send().await;
+    assert_eq!(admin.status, 503, "the Admin API keeps the same bound: {}", admin.text());
 
     line.faults("DELETE", "").await.well();
     eventually("it heals", PATIENCE, async || (status(&node, &key).await == 200).then_some(())).await;

@@ -14,7 +14,7 @@ use http::header::{ALLOW, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYP
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Version};
 use hyper::body::Incoming;
 use protocol::error::{Code, Refusal};
-use protocol::headers::{Ask, Prefixes, Tell};
+use protocol::headers::{Prefixes, Tell, given_trace};
 use protocol::route::{Route, decide};
 use serde_json::json;
 
@@ -221,12 +221,9 @@ impl House {
     /// An answer that is no inference: counted, and named like one.
     fn other(&self, route: &'static str, asked: &HeaderMap, mut response: Response<ReplyBody>) -> Response<ReplyBody> {
         self.metrics.other(route, response.status().as_u16());
-        let mut random = [0; 26];
-        self.world.random(&mut random);
-        let (id, trace) = random.split_at(10);
-        let id = ids::uuid_v7(self.world.now_ms(), id.try_into().unwrap_or_default());
-        let given = self.prefixes.read(asked).value(Ask::TraceId).filter(|value| !value.is_empty()).cloned();
-        let fresh = || HeaderValue::from_str(&ids::uuid_v4(trace.try_into().unwrap_or_default())).ok();
+        let id = ids::request(&*self.world);
+        let fresh = || HeaderValue::from_str(&ids::fresh(&*self.world)).ok();
+        let given = given_trace(&self.prefixes.read(asked), asked);
         let headers = response.headers_mut();
         if let Some(trace) = given.or_else(fresh) {
             self.prefixes.tell(headers, Tell::TraceId, &trace);
